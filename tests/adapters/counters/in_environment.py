@@ -20,6 +20,16 @@ from reconcile.launch.request import RunRequest
 from reconcile.workflow import run
 
 
+def explained(counter: str, net: Any, inputs: Any, convention: str = "matmul") -> tuple[int, dict[Cause, int]]:
+    """The total that a counter of this environment reports, as its rules say, and the amounts of a closed statement by cause."""
+    result = reconcile.run(torch=net, inputs=inputs, counters=(counter,), convention=convention).result
+    (ledger,), (statement,) = result.ledgers, result.statements
+    assert (ledger.mismatches, ledger.unchecked) == ((), 0)
+    assert ([(r.layer, r.reason) for r in statement.residuals], statement.residual) == ([], 0)
+    assert ledger.total is not None
+    return ledger.total, statement.by_cause()
+
+
 def settled(environment: str, counter: str, factory: str) -> tuple[LedgerResult, Statement]:
     """What the counter reports of ``package.module:function``, and the statement that leads to what ran."""
     result = reconcile.run(torch=factory, python=str(ensure(load()[environment])), counters=(counter,)).result

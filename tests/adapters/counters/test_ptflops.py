@@ -18,6 +18,7 @@ torch = pytest.importorskip("torch")
 ptflops = pytest.importorskip("ptflops")
 from reconcile.adapters.counters.patched_functions.capture import public_names  # noqa: E402
 from reconcile.adapters.counters.ptflops.rules import BOOK  # noqa: E402
+from tests.adapters.counters.in_environment import explained  # noqa: E402
 from tests.adapters.counters.small_nets import Does, called  # noqa: E402
 
 nn, F = torch.nn, torch.nn.functional
@@ -168,17 +169,6 @@ NETS: dict[str, tuple[Callable[[], Any], tuple[tuple[int, ...], ...], int, dict[
         {OUTSIDE: -2 * (5 * 4 + 2 * 25 + 5 * 4 + 2 * 25), Cause.FORMULA_DIFFERS: -2 * 2 * 2 * 25 * 2},
     ),
 }
-
-
-def explained(counter: str, net: Any, inputs: Any, convention: str = "matmul") -> tuple[int, dict[Cause, int]]:
-    """The total, and the amounts of a closed statement by cause."""
-    result = reconcile.run(torch=net, inputs=inputs, counters=(counter,), convention=convention).result
-    (ledger,) = result.ledgers
-    assert (ledger.mismatches, ledger.unchecked) == ((), 0)
-    (statement,) = result.statements
-    assert [(r.layer, r.reason) for r in statement.residuals] == []
-    assert ledger.total is not None
-    return ledger.total, statement.by_cause()
 
 
 @pytest.mark.parametrize("name", NETS)

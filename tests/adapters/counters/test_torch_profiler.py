@@ -16,6 +16,7 @@ from reconcile.core.records import Ledger, Sighting, Tensor, Trace
 from tests.pages.reading import programs
 
 torch = pytest.importorskip("torch")
+from tests.adapters.counters.in_environment import explained  # noqa: E402
 from tests.adapters.counters.small_nets import Does, called  # noqa: E402
 
 nn = torch.nn
@@ -90,23 +91,17 @@ def test_its_total_is_closed_and_the_tool_finds_the_cause(name: str) -> None:
     with torch.no_grad(), torch.profiler.profile(with_flops=True) as profiler:
         make()(*inputs)
     assert sum(event.flops or 0 for event in profiler.events()) == total
-    result = reconcile.run(torch=make(), inputs=inputs, counters=("torch.profiler",), convention="all").result
-    (ledger,) = result.ledgers
-    assert (ledger.total, ledger.mismatches, ledger.unchecked) == (total, (), 0)
-    (statement,) = result.statements
-    assert statement.residual == 0
-    found = statement.by_cause()
-    assert causes is None or found == causes
-    assert causes is not None or set(found) == {Cause.OP_NOT_COUNTED}
+    counted, found = explained("torch.profiler", make(), inputs, "all")
+    assert (counted, found) == (
+        total,
+        causes if causes is not None else {Cause.OP_NOT_COUNTED: found[Cause.OP_NOT_COUNTED]},
+    )
 
 
 def test_a_gru_is_counted_step_by_step_and_its_products_agree() -> None:
     """It counts, for each of 5 steps, the products and the one add of a gate that is not in place (B H = 6)."""
-    result = reconcile.run(torch=nn.GRU(4, 3), inputs=torch.ones(5, 2, 4), counters=("torch.profiler",)).result
-    (ledger,) = result.ledgers
-    assert ledger.total == 5 * 2 * 2 * GRU + 5 * 6
-    assert [s.residual for s in result.statements] == [0]
-    assert {a.cause: a.amount for a in result.statements[0].adjustments} == {Cause.OUTSIDE_CONVENTION: -5 * 6}
+    causes = {Cause.OUTSIDE_CONVENTION: -5 * 6}
+    assert explained("torch.profiler", nn.GRU(4, 3), torch.ones(5, 2, 4)) == (5 * 2 * 2 * GRU + 5 * 6, causes)
 
 
 def test_every_event_belongs_to_the_module_whose_code_called_it() -> None:

@@ -11,6 +11,7 @@ from reconcile.core.causes import Cause, State
 
 torch = pytest.importorskip("torch")
 torchinfo = pytest.importorskip("torchinfo")
+from tests.adapters.counters.in_environment import explained  # noqa: E402
 from tests.adapters.counters.small_nets import Does  # noqa: E402
 
 nn = torch.nn
@@ -116,20 +117,13 @@ def with_child(child: Any) -> Any:
 def test_its_total_is_closed_and_the_tool_finds_the_cause(name: str) -> None:
     make, shape, total, causes = NETS[name]
     assert torchinfo.summary(make(), input_data=torch.ones(shape), verbose=0).total_mult_adds == total
-    torch.manual_seed(0)
-    result = reconcile.run(torch=make(), inputs=torch.ones(shape), counters=("torchinfo",)).result
-    (ledger,) = result.ledgers
-    assert (ledger.total, ledger.mismatches, ledger.unchecked) == (total, (), 0)
-    (statement,) = result.statements
-    assert statement.residual == 0
-    assert statement.by_cause() == causes
+    assert explained("torchinfo", make(), torch.ones(shape)) == (total, causes)
 
 
 @pytest.mark.parametrize("convention", ["all", "textbook"])
 def test_counted_norms_are_explained_under_every_convention(convention: str) -> None:
     net = nn.Sequential(nn.Conv1d(4, 4, 3), nn.GroupNorm(2, 4), nn.BatchNorm1d(4), nn.PReLU())
-    result = reconcile.run(torch=net, inputs=torch.ones(2, 4, 9), counters=("torchinfo",), convention=convention).result
-    assert [s.residual for s in result.statements] == [0]
+    explained("torchinfo", net, torch.ones(2, 4, 9), convention)
 
 
 def test_a_model_that_its_own_code_stops_on_is_not_comparable() -> None:
