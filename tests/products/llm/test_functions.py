@@ -109,6 +109,23 @@ class Layer(torch.nn.Module):
         return x + sum(mlp(x) * weight[..., :1] for mlp in self.mlp)
 
 
+class Scan(torch.nn.Module):
+    """A state that each chunk of a sequence but the first reads, and that each adds to."""
+
+    def __init__(self, chunk: int) -> None:
+        super().__init__()
+        self.chunk = chunk
+
+    def forward(self, x: Any) -> Any:
+        state, found = None, []
+        for part in x.split(self.chunk, 1):
+            scores = torch.bmm(part, part.transpose(1, 2)).sum(-1, keepdim=True)
+            found.append(scores if state is None else scores + torch.bmm(part, state))
+            added = torch.bmm(part.transpose(1, 2), part)
+            state = added if state is None else state + added
+        return x + torch.cat([each.expand(x.shape[0], -1, x.shape[2]) for each in found], 1)
+
+
 class Decoder(torch.nn.Module):
     """Layers between a table and a head of its own."""
 
@@ -117,6 +134,7 @@ class Decoder(torch.nn.Module):
         self.table = torch.nn.Embedding(c.vocab_size, c.hidden_size)
         self.layers = torch.nn.ModuleList(Layer(c) for _ in range(LAYERS))
         self.head = torch.nn.Linear(c.hidden_size, c.vocab_size)
+        self.scan = Scan(c.chunk) if hasattr(c, "chunk") else torch.nn.Identity()
         more = getattr(c, "more", 0)
         self.odd = torch.nn.Linear(c.hidden_size + more, c.hidden_size + more + 4) if more else None
 
@@ -126,7 +144,7 @@ class Decoder(torch.nn.Module):
             x = self.odd(torch.nn.functional.pad(x, (0, self.odd.in_features - x.shape[-1])))[..., : x.shape[-1]]
         for layer in self.layers:
             x = layer(x)
-        return self.head(x)
+        return self.head(self.scan(x))
 
 
 def take(settings: Mapping[str, Any], batch: int, seq: int) -> Trace:
@@ -440,6 +458,23 @@ def test_what_has_no_polynomial_is_a_residual(monkeypatch: pytest.MonkeyPatch) -
     width = SETTINGS["odd"]["hidden_size"]
     quote = explain("odd", make_function(closed_form(SETTINGS["odd"])))
     assert (quote.causes, quote.residual) == ({}, 6 * BATCH * SEQ * (width + 7) * (width + 11))
+
+
+def test_a_loop_over_chunks_has_a_polynomial(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of T / c chunks c^2 h B pairs and c h^2 B in the state, forward and for both factors: the first chunk reads no state, and
+    nobody reads what the last one adds, whose two gradients are none."""
+    chunk, per_step = 16, ("batch", "hidden_size")
+    monkeypatch.setitem(SETTINGS, "scan", {**SETTINGS["grouped heads"], "chunk": chunk})
+    right = [
+        *closed_form(SETTINGS["scan"]),
+        Term(Fraction(6 * chunk), (*per_step, "seq"), "scan"),
+        Term(Fraction(12), (*per_step, "hidden_size", "seq"), "scan"),
+        Term(Fraction(-2 * (3 + 2) * chunk), (*per_step, "hidden_size"), "scan"),
+    ]
+    quote = explain("scan", make_function(right))
+    assert (quote.causes, quote.residual, quote.terms) == ({}, 0, ())
+    left_out = explain("scan", make_function(right[:-1]))
+    assert (list(left_out.causes), left_out.residual) == ([Cause.FORMULA_DIFFERS.value], 0)
 
 
 def test_a_function_with_a_state_is_refused_before_it_is_searched() -> None:

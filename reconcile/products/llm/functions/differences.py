@@ -165,7 +165,7 @@ def _name(
     there = ran.all.get(powers, Fraction(0))
     counted = there + c
     attention = show.exponent(powers, "T") + show.exponent(powers, WINDOW) > 1
-    if training and there and counted == STEP * ran.forward[powers]:
+    if training and there and counted and counted == STEP * ran.forward[powers]:
         return Cause.BACKWARD_ASSUMED
     if (attention and windowed) or (not there and show.exponent(powers, WINDOW)):
         return Cause.ATTENTION_WINDOWED

@@ -67,10 +67,12 @@ def find_products(
     mine, *theirs = (_number_products(each, other) for each in listed)
     points, known, found = [*(point for point, _ in others), at], {}, []
     for key, flops in mine.items():
-        counts = (*(each.get(key, 0) for each in theirs), flops)
+        counts = tuple(tuple(each.get(key, ())) for each in (*theirs, mine))
         if counts not in known:
-            known[counts] = _find_polynomial(counts, points, names) if all(counts) else None
-        found.append(Product(*key[0], flops, known[counts]))
+            sums = [sum(each) for each in counts]
+            polynomial = _find_polynomial(sums, points, names) if all(sums) else None
+            known[counts] = polynomial or _find_sum_of_kinds(counts, points, names)
+        found.append(Product(*key[0], sum(flops), known[counts]))
     return found
 
 
@@ -115,16 +117,16 @@ def find_pattern(place: Place) -> Place:
     return NUMBER.sub(".*", layer), op, phase
 
 
-def _number_products(listed: Mapping[Place, list[int]], other: Container[Place]) -> dict[tuple[Place, int], int]:
+def _number_products(listed: Mapping[Place, list[int]], other: Container[Place]) -> dict[tuple[Place, int], list[int]]:
     """FLOPs by place and number there. For the patterns in ``other``, of which there are other numbers of products at other
-    sizes (a loop over parts of a sequence, a list of experts), by pattern."""
-    sums: dict[tuple[Place, int], int] = {}
+    sizes (a loop over parts of a sequence, a list of experts), by pattern: those of each product."""
+    found: dict[tuple[Place, int], list[int]] = {}
     for place, counts in listed.items():
         pattern = find_pattern(place)
         for i, flops in enumerate(counts):
             key = (pattern, 0) if pattern in other else (place, i)
-            sums[key] = sums.get(key, 0) + flops
-    return sums
+            found.setdefault(key, []).append(flops)
+    return found
 
 
 def _find_polynomial(
@@ -140,10 +142,7 @@ def _find_polynomial(
     )
     fewer = (tuple(p - (i == axis) for i, p in enumerate(most)) for axis, power in enumerate(most) if power)
     for powers in (most, *fewer):  # a sum may by chance be divided by the prime of a size
-        rest = [
-            Fraction(count, math.prod(x**p for x, p in zip(point, powers, strict=True)))
-            for count, point in zip(counts, points, strict=True)
-        ]
+        rest = [Fraction(count, _value(powers, point)) for count, point in zip(counts, points, strict=True)]
         terms = {(0,) * len(names): rest[0]} if len(set(rest)) == 1 else _find_sum(rest, points)
         if terms is not None:
             return Polynomial(
@@ -158,6 +157,39 @@ def _find_polynomial(
                 longer = {tuple(p + (i == tokens) for i, p in enumerate(each)): c for each, c in rest_of.terms.items()}
                 return Polynomial(tuple(names), {**{p: c * shift for p, c in rest_of.terms.items()}, **longer})
     return None
+
+
+def _find_sum_of_kinds(
+    counts: Sequence[Sequence[int]], points: Sequence[Sequence[int]], names: Sequence[str]
+) -> Polynomial | None:
+    """The polynomial of products that are others at other sizes, such as those of a loop: for each kind of product a monomial, or
+    one times so many tokens, more or less. Kinds are told by their FLOPs at the first two points, in the order of the program;
+    the sum at the last point proves them all."""
+    first, second = (list(dict.fromkeys(each)) for each in counts[:2])
+    tokens = names.index("T")
+    terms: dict[Powers, Fraction] = {}
+    for pair in zip(first, second, strict=False):
+        sums = [count * each.count(count) for count, each in zip(pair, counts[:2], strict=True)]
+        powers = tuple(
+            min(_exponent(count, point[axis]) for count, point in zip(sums, points[:2], strict=True))
+            for axis in range(len(names))
+        )
+        one, two = (Fraction(count, _value(powers, point)) for count, point in zip(sums, points[:2], strict=True))
+        slope = (one - two) / (points[0][tokens] - points[1][tokens])
+        start = one - slope * points[0][tokens]
+        if slope < 0 or MULTIPLES % slope.denominator or start.denominator > 1:
+            return None
+        longer = tuple(power + (i == tokens) for i, power in enumerate(powers))
+        for each, c in ((powers, start), (longer, slope)):
+            terms[each] = terms.get(each, Fraction(0)) + c
+    terms = {powers: c for powers, c in terms.items() if c}
+    is_proved = sum(c * _value(powers, points[-1]) for powers, c in terms.items()) == sum(counts[-1])
+    return Polynomial(tuple(names), terms) if terms and len(first) == len(second) and is_proved else None
+
+
+def _value(powers: Powers, point: Sequence[int]) -> int:
+    """The monomial at a point."""
+    return math.prod(x**power for x, power in zip(point, powers, strict=True))
 
 
 def _exponent(count: int, size: int) -> int:
