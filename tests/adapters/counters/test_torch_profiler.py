@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -130,16 +131,8 @@ def ledger_and_trace(module: Any, *inputs: Any) -> tuple[Ledger, Trace]:
     from reconcile.adapters.pytorch import trace
     from reconcile.adapters.pytorch.model import TorchModel
 
-    class Pair:
-        user_model = False
-
-        def build_torch(self, params: Any) -> Any:
-            return module
-
-        def arguments(self, params: Any) -> Any:
-            return (inputs, {})
-
-    return capture.capture("torch.profiler", TorchModel(Pair(), None)), trace.trace(TorchModel(Pair(), None))
+    pair = SimpleNamespace(user_model=False, build_torch=lambda _: module, arguments=lambda _: (inputs, {}))
+    return capture.capture("torch.profiler", TorchModel(pair, None)), trace.trace(TorchModel(pair, None))
 
 
 def residual(ledger: Ledger, trace: Trace) -> tuple[int, int, list[str]]:
