@@ -92,8 +92,3 @@ def show_name(name: object) -> str:
     """A name from a file, made fit for a sentence: one short line."""
     text = " ".join(str(name).split())
     return text if len(text) <= 100 else text[:100] + "..."
-
-
-def words(text: str) -> frozenset[str]:
-    """The names in a string, separated by spaces."""
-    return frozenset(text.split())
