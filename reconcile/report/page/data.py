@@ -84,15 +84,7 @@ class _Books:
         self._layers = _Table()
         self._rows: dict[str, int] = {}
         self._ops: dict[str, list[Any]] = {
-            "id": [],
-            "layer": [],
-            "path": [],
-            "op": [],
-            "in": [],
-            "out": [],
-            "calls": [],
-            "phase": [],
-            "work": [],
+            name: [] for name in ("id", "layer", "path", "op", "in", "out", "calls", "phase", "work")
         }
         self._homes = {x.counter: x.framework for x in result.ledgers}
         self._components: tuple[str, ...] = COMPONENTS
