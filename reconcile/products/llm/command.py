@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -45,7 +46,7 @@ COUNT = click.IntRange(min=1)
 @click.option(
     "--format", "formats", type=click.Choice(FORMATS), default="text", show_default=True, help="Format of the output."
 )
-@options("quiet", "verbose")
+@options("environment", "environments", "with", "python", "quiet", "verbose")
 @click.pass_context
 def llm(
     ctx: click.Context,
@@ -54,6 +55,10 @@ def llm(
     functions: tuple[str, ...],
     per: str,
     formats: str,
+    environment: str,
+    file: Path | None,
+    with_: tuple[str, ...],
+    python: str | None,
     quiet: bool,
     verbose: bool,
     **asked: Any,
@@ -72,19 +77,23 @@ def llm(
     Exit codes: 0 every number is explained, 1 something is not, 2 bad usage or input, 3 the model failed,
     4 a defect of reconcile itself.
     """
+    from ...cli.environment import choose_environment, collect_there
     from ...cli.progress import progress
     from ...cli.screen import print_safely
-    from ...core.errors import NotInResult
+    from ...core.errors import NotInResult, UsageError
     from ...report.document.terminal import show
     from . import report
-    from .request import make_comparison, read_functions, read_request
+    from .request import framework, make_comparison, read_functions, read_request
 
     sizes = {name: asked[name] for name in ("batch", "seq", "pass_")}
     others = [value for name, value in asked.items() if name not in sizes]
+    there = collect_there(choose_environment(environment, file, with_, python, (framework(),)))
+    if functions and there is not None:
+        raise UsageError("--formula is called here, beside the model: leave --python, --with and --environment out.")
     own = read_functions(model, functions, **sizes, per=per, others=others)
     try:
         with progress(quiet=quiet or formats != "text", verbose=verbose) as tell:
-            page = make_comparison(*read_request(model, **asked), tell, own)
+            page = make_comparison(*read_request(model, **asked, there=there), tell, own)
     except NotInResult as error:
         say(f"Error: {error}", err=True)
         ctx.exit(EXIT_FAILED)

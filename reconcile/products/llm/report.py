@@ -71,13 +71,16 @@ def describe_comparison(found: Comparison, *, brief: bool = False, verbose: bool
 
     ``brief`` is for a terminal: of a formula's causes the largest alone, with ``verbose`` each in a row of its own.
     """
-    ran = "" if brief else f"{number(found.once)} per step"
+    ran = f"{number(found.once)} per {'step' if found.training or not brief else 'call'}"
     rows: list[tuple[Inline, ...]] = [(Span(found.row, "emphasis"), per_token(found, found.once), "1", ran)]
     if found.again:
         again = "" if brief else f"{number(found.again)} per step"
         rows.append((Span(AGAIN, "emphasis"), per_token(found, found.again), ratio(found, found.again), again))
     if brief and found.causal is not None and not found.unseen and not (found.pictures and found.causal == found.once):
         rows.append((Span("not masked", "emphasis"), per_token(found, found.causal), ratio(found, found.causal), ""))
+    if brief and found.attention:
+        alone = per_token(found, found.attention), ratio(found, found.attention), "its two products, on all keys"
+        rows.append((Span("attention alone", "emphasis"), *alone))
     for quote in found.quotes:
         if quote.step is not None:
             what = _largest(quote) if brief else _every(quote)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     """Runs a request, and tells of each event."""
 
 CONFIG = "config.json"
+MAKER = ".adapters.counters.formulas.configured.factories:make_model"
+"""The factory of a configuration's model in a worker, seen from the tool's own package."""
 SEQ = 2048
 """Tokens of a sequence, by default."""
 
@@ -79,7 +81,7 @@ def read_functions(
     from .functions.explain import Functions, make_transformers_config
     from .functions.function import load_function
 
-    source = _configuration(model)
+    source = find_source(model)
     if not given:
         return None
     if source is None or any(others):
@@ -128,8 +130,10 @@ def read_request(
     pass_: str = "training",
     inputs: Any = None,
     paths: tuple[str, ...] = (),
+    there: Take | None = None,
 ) -> tuple[RunRequest, str, Take]:
-    """The request, the model's name, and how to run it: a configuration or a model at hand in this process, others in a worker.
+    """The request, the model's name, and how to run it: a configuration or a model at hand in this process, others in a worker;
+    with ``there``, all in the workers of another environment.
 
     ``model`` is a config.json or its folder, its settings, ``module:function``, a pair, or a model at hand. ``batch`` and ``seq``
     or ``lengths`` size a configuration, ``lora`` freezes it and adds adapters, and ``images`` of ``image_size`` pixels (height
@@ -138,13 +142,14 @@ def read_request(
     Raises UsageError for sizes of a model that has inputs of its own, for inputs of one that is sized, and for a model that
     cannot be used.
     """
+    from ...adapters.counters.formulas.configured.config_source import settings_of
     from ...launch import importable_models, runner
     from ...launch.request import run_request
     from ...work import load
 
     load()
     options: dict[str, Any] = {"counters": ("formula:all",), "pass_": pass_}
-    configuration = _configuration(model)
+    configuration = find_source(model)
     if configuration is not None:
         if inputs is not None:
             raise UsageError("a configuration is called with token ids: give batch= and seq= in place of inputs=.")
@@ -153,10 +158,17 @@ def read_request(
         if lora and pass_ != "training":
             raise UsageError("adapters are trained: leave --lora or --pass out.")
         documents = lengths_of(lengths or ())
-        tokens = sum(documents) or seq or 0
-        return read_configuration(
-            configuration, batch or 1, tokens, pass_, documents, lora, images or 0, pixels_of(image_size or ())
-        )
+        tokens, pixels = sum(documents) or seq or 0, pixels_of(image_size or ())
+        if there is not None:
+            wanted = adapters(lora)
+            arguments = {
+                "settings": settings_of(configuration),
+                "sizes": [batch or 1, tokens, documents, images or 0, pixels],
+                "lora": wanted and [wanted.rank, wanted.targets],
+            }
+            request = replace(run_request(**options), factories={framework(): MAKER}, arguments=arguments)
+            return request, name_model(configuration), there
+        return read_configuration(configuration, batch or 1, tokens, pass_, documents, lora, images or 0, pixels)
     told = model if isinstance(model, str) else "a model"
     if batch or seq or lengths or images or image_size:
         given = "--lengths" if lengths else "--images and --image-size" if images or image_size else "--seq and --batch"
@@ -169,7 +181,7 @@ def read_request(
         shapes = importable_models.shapes(inputs) if inputs is not None else ()
         which = framework() if ":" in model else "model"
         request = run_request(**options, inputs=shapes, **{which: model})
-        return replace(request, paths=paths or request.paths), model, runner.collect
+        return replace(request, paths=paths or request.paths), model, there or runner.collect
     return run_request(**options), *_here(model, inputs)
 
 
@@ -206,11 +218,11 @@ def name_model(model: Any) -> str:
     """The name of the model that a configuration describes."""
     from ...adapters.counters.formulas.configured.config_source import name_of
 
-    source = _configuration(model)
+    source = find_source(model)
     return name_of(source) if source is not None else str(model)
 
 
-def _configuration(model: Any) -> Path | Mapping[str, Any] | None:
+def find_source(model: Any) -> Path | Mapping[str, Any] | None:
     """A config.json, or the settings of one; None for a model."""
     if isinstance(model, Mapping):
         return model

@@ -197,3 +197,45 @@ def test_what_ran_unknown_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request, "make_comparison", incomplete)
     done = CliRunner().invoke(cli, ["llm", "net:make"])
     assert (done.exit_code, done.stderr) == (3, "Error: net has no number: an op is not known\n")
+
+
+def test_elsewhere_a_worker_makes_the_model_of_a_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What home sends is what a factory beside transformers is given; nothing of transformers is needed at home."""
+    from reconcile.adapters.counters.formulas.configured import factories
+    from reconcile.adapters.counters.formulas.configured.config_source import Lora, Sizes
+
+    settings = {"model_type": "llama", "num_hidden_layers": 2}
+
+    def there(_request: Any, _tell: Any) -> Any:
+        raise AssertionError("nothing runs yet")
+
+    asked, name, take = request.read_request(settings, batch=2, lengths="3,4", lora="8:q", there=there)
+    assert (name, take) == ("llama", there)
+    assert list(asked.factories) == ["torch"]
+    module, _, function = asked.factories["torch"].rpartition(":")
+    assert factories.__name__.endswith(module)
+    given: list[Any] = []
+    monkeypatch.setattr(factories, "factory", lambda *args: given.extend(args) or make)
+    sent = json.loads(json.dumps(asked.arguments))
+    assert isinstance(getattr(factories, function)(**sent)[0], Decoder)
+    assert given == [settings, Sizes(2, 7, (3, 4)), Lora(8, ("q",))]
+
+
+def test_a_function_of_ones_own_is_not_called_elsewhere(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text("{}")
+    words = ["llm", str(config), "--formula", "a:b", "--with", "transformers==5.0.0"]
+    done = CliRunner().invoke(cli, words)
+    assert (done.exit_code, "--formula" in done.stderr) == (2, True)
+
+
+def test_attention_alone_has_a_row_where_its_products_are_known(found: Any) -> None:
+    """Two products of B x T x T x H each, forward and twice that backward, in each layer."""
+    products = 3 * L * 2 * 2 * B * T * T * H
+    held = replace(found.result, attention=products)
+    (row,) = (
+        r
+        for r in report.describe_comparison(held, brief=True).blocks[2].rows
+        if getattr(r[0], "text", "") == "attention alone"
+    )
+    assert row[1] == f"{products // held.tokens:,}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from .....core.errors import UsageError, describe_error
 from . import causal_lm, diffusion, image_text
@@ -50,6 +52,13 @@ def factory(source: Source, sizes: Sizes, lora: Lora | None = None) -> Made:
     return causal_lm.language_model(source, config, sizes, lora)
 
 
+def make_model(settings: dict[str, Any], sizes: Sequence[Any], lora: Sequence[Any] | None = None) -> Any:
+    """The model of a configuration and its inputs, for a worker; ``sizes`` and ``lora`` have the fields of their records."""
+    batch, seq, lengths, images, pixels = sizes
+    asked = Sizes(batch, seq, tuple(lengths), images, tuple(pixels))
+    return factory(settings, asked, Lora(lora[0], tuple(lora[1])) if lora else None)()
+
+
 def _none_of(file: str, what: str, sizes: Sizes, lora: Lora | None) -> None:
     """Raise UsageError for options that only a language model has."""
     given = {
@@ -61,7 +70,3 @@ def _none_of(file: str, what: str, sizes: Sizes, lora: Lora | None) -> None:
     wrong = [name for name, value in given.items() if value]
     if wrong:
         raise UsageError(f"{file} describes a model that {what}: leave {', '.join(wrong)} out; --batch is its images.")
-
-
-def make_model(settings, batch=1, seq=0, lengths=(), images=0, pixels=(), lora=None):
-    return factory(settings, Sizes(batch, seq, tuple(lengths), images, tuple(pixels)), lora)()
