@@ -22,7 +22,7 @@ from ..core.causes import State
 from ..core.errors import UsageError, brief, reason
 from ..core.records import SCHEMA as RECORDS
 from ..core.records import Ledger, Trace, from_json, to_json
-from ..core.user_files import read_json
+from ..core.user_files import Unsound, parse_json, read_json
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
 from ..launch.environments import CURRENT as CURRENT
@@ -149,7 +149,10 @@ def _layer(member: Mapping[str, Any]) -> str | None:
 
 def load(path: Path) -> Baseline:
     """Read a baseline. Raises UsageError, which says what to do, if the file is missing, damaged, newer or something else."""
-    data = _json(path)
+    return _read_baseline(_json(path), path)
+
+
+def _read_baseline(data: Any, path: Path) -> Baseline:
     if not isinstance(data, dict) or data.get("kind") != KIND:
         raise UsageError(f"{path} is not a baseline: it {_nature(data)}. Give a file that `reconcile check` wrote.")
     _of_this_time(data, path)
@@ -244,9 +247,13 @@ def held_against(baseline: Baseline, path: Path, collected: Collected, *, params
 def save(path: Path, collected: Collected, environment: str = CURRENT) -> Path | None:
     """Write a baseline. A baseline of other versions is kept beside it, and its new path is returned.
 
-    Raises UsageError if the file cannot be written.
+    Raises UsageError if the file cannot be written, and for a take that could not be read again.
     """
     text = dumps(collected, environment)
+    try:
+        _read_baseline(parse_json(text), path)
+    except Unsound as error:
+        raise UsageError(f"{collected.meta['name']} cannot be kept as a baseline: {error}. Rename that.") from error
     kept = _keep(path, versions(collected)) if os.path.exists(path) else None
     _write_file(path, text)
     return kept

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 
 from ...core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
+from ...core.escaping import escape_line
 from ...core.number_format import number
 from ...core.registry import known_counters
 from ...report import reports
@@ -118,14 +119,14 @@ def _sum(
 
 
 def _latex(formula: Formula) -> str:
-    lines = [f"% {formula.model}: FLOPs ({formula.convention}, {formula.pass_}), for {_ranges(formula)}."]
-    lines += [
-        f"% {describe_checks(formula)}",
+    head = f"{formula.model}: FLOPs ({formula.convention}, {formula.pass_}), for {_ranges(formula)}."
+    lines = [
+        *(f"% {escape_line(text)}" for text in (head, describe_checks(formula))),
         *_align_rows((n, p.total) for n, p in formula.polynomials.items() if p.total),
     ]
     for name, counted in formula.polynomials.items():
         if counted.layers:
-            lines += [f"% layers of {name}", *_align_rows(counted.layers.items())]
+            lines += [f"% layers of {escape_line(name)}", *_align_rows(counted.layers.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -136,7 +137,7 @@ def _align_rows(rows: Iterable[tuple[str, Polynomial]]) -> list[str]:
 
 def _escape_name(name: str) -> str:
     special = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
-    return "".join(special.get(c, f"\\{c}" if c in "_#$%&{}" else c) for c in name)
+    return "".join(special.get(c, f"\\{c}" if c in "_#$%&{}" else c) for c in escape_line(name))
 
 
 def _typeset(polynomial: Polynomial) -> str:
