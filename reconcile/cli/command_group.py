@@ -43,17 +43,20 @@ class LazyGroup(click.Group):
 
     @cached_property
     def registered_commands(self) -> dict[str, tuple[Product, Command]]:
-        """The commands by their last word, with the product that has them, in the order of ``--help``."""
+        """The commands by their last word, with the product that has them, in the order of ``--help``. One below a command that
+        is no group has two words, ``formula conform``."""
         from ..core.registry import products
 
         every = [(product, command) for product in (CORE, *products().values()) for command in product.commands]
         depth = len(self.words)
         inner = [(p, c) for p, c in every if c.name.split()[:depth] == list(self.words) and len(c.name.split()) > depth]
         groups = {tuple(c.name.split()[: depth + 1]) for _, c in inner if len(c.name.split()) > depth + 1}
+        plain = {command.name for _, command in inner if command.place}
         own = [
             (product, command)
             for product, command in inner
-            if len(command.name.split()) == depth + 1 and (command.place or tuple(command.name.split()) in groups)
+            if (len(command.name.split()) == depth + 1 and (command.place or tuple(command.name.split()) in groups))
+            or " ".join(command.name.split()[: depth + 1]) in plain - {command.name}
         ]
         first: dict[str, Product] = {}
         for product, command in own:
@@ -62,19 +65,27 @@ class LazyGroup(click.Group):
                 raise refuse_product(product, why)
             first[command.name] = product
         own.sort(key=lambda found: (_heading_position(found[1].heading), found[1].order))
-        return {command.name.split()[-1]: (product, command) for product, command in own}
+        return {" ".join(command.name.split()[depth:]): (product, command) for product, command in own}
 
     @property
     def groups(self) -> dict[str, dict[str, str]]:
         """``{heading: {command: its line of help}}``."""
         found: dict[str, dict[str, str]] = {}
-        for name, (_, command) in self.registered_commands.items():
+        for name in self.list_commands(click.Context(self)):
+            _, command = self.registered_commands[name]
             found.setdefault(command.heading, {})[name] = command.line
         return found
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names, in the order of ``--help``."""
-        return list(self.registered_commands)
+        """Names, in the order of ``--help``. Those of two words stand in the help of the command above them."""
+        return [name for name in self.registered_commands if " " not in name]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first words name, two of them if there is one of that name."""
+        words = " ".join(args[:2])
+        return super().resolve_command(ctx, [words, *args[2:]] if words in self.registered_commands else args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command."""
@@ -88,12 +99,15 @@ class LazyGroup(click.Group):
         command = load_place(product, record.place)
         if not isinstance(command, click.Command):
             raise refuse_product(product, f"{record.place} is not a command of click")
+        below = [each for name, (_, each) in self.registered_commands.items() if name.startswith(f"{cmd_name} ")]
+        if below:
+            command.epilog = "\n\n".join(f"reconcile {each.name}: {each.line}" for each in below)
         command.format_options = partial(_write_options, command)  # type: ignore[method-assign]
         return _helpful(command)
 
     def walk(self, ctx: click.Context, words: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
         """Every command with the words that call it, and those of the groups in it."""
-        for name in self.list_commands(ctx):
+        for name in self.registered_commands:
             command = self.get_command(ctx, name)
             assert command is not None
             yield " ".join((*words, name)), command

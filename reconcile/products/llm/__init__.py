@@ -13,6 +13,13 @@ PRODUCT = Product(
             heading="Count a model",
             order=60,
         ),
+        Command(
+            "formula conform",
+            "Hold your own FLOP formulas to what runs of many configurations.",
+            ".conform_command:conform",
+            heading="Count a model",
+            order=55,
+        ),
     ),
     functions=(("llm", ".api:llm"), ("LanguageModel", ".api:LanguageModel")),
     fixture_functions=(("formula", ".fixture:hold_formula"),),

@@ -154,7 +154,10 @@ def _list_defaults(asked: Functions) -> dict[str, int]:
     stated = _text_of(asked.settings)
     sizes = read_sizes(stated, asked.batch, asked.seq)
     varied = _vary(asked.settings, sizes.settings(sizes.primes(1)[0]), asked.seq)
-    first, second = (_get_text(asked.make_config(each)) for each in (asked.settings, varied))
+    try:
+        first, second = (_get_text(asked.make_config(each)) for each in (asked.settings, varied))
+    except NoCount:  # some size cannot vary
+        return {}
     names = {name for letter in LETTERS.values() for name in letter if not set(letter) & set(stated)}
     both = {name: (getattr(first, name, None), getattr(second, name, None)) for name in names}
     return {name: one for name, (one, two) in both.items() if isinstance(one, int) and one == two}
