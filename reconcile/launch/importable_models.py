@@ -49,7 +49,7 @@ def _name_model(framework: str, model: Any) -> str:
     if isinstance(model, str):
         return model
     subject = f"{framework}= is "
-    if not (inspect.isroutine(model) or inspect.isclass(model)) or inspect.ismethod(model):
+    if not any(is_kind(model) for is_kind in (inspect.isfunction, inspect.isbuiltin, inspect.isclass)):
         kind = title(framework)
         raise UsageError(
             f"{subject}an object of the class {type(model).__name__}, and a model object cannot be sent to another process "
