@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -47,6 +49,26 @@ def test_tasks_run_in_processes_and_what_ends_them_is_said() -> None:
     assert set(reasons) == {"raises", "dies", "hangs"}
     assert "ZeroDivisionError" in reasons["raises"]
     assert len(set(reasons.values())) == 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="PR_SET_PDEATHSIG is Linux's")
+def test_a_task_ends_with_the_process_that_started_it() -> None:
+    """The starter is killed, and the pipe that its task holds open ends."""
+    code = """if 1:
+        import sys, time
+        from reconcile.products.llm.functions.forked import run_forked
+        def task():
+            print("runs", flush=True)
+            time.sleep(60)
+        list(run_forked({"task": task}, 1, 60))
+    """
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as starter:
+        assert starter.stdout is not None
+        assert starter.stdout.readline() == "runs\n"
+        begun = time.monotonic()
+        starter.kill()
+        assert starter.stdout.read() == ""
+        assert time.monotonic() - begun < 30
 
 
 @pytest.mark.parametrize(

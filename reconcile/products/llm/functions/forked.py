@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 from collections.abc import Callable, Iterator, Mapping
 from multiprocessing import connection
-from multiprocessing.process import BaseProcess
 from time import monotonic
 from typing import Any
 
 from ....core.errors import describe_error
+from ....worker.process_guard import end_with
 
 
 def run_forked(tasks: Mapping[str, Callable[[], Any]], jobs: int, limit: float) -> Iterator[tuple[str, Any, str]]:
@@ -25,7 +26,7 @@ def run_forked(tasks: Mapping[str, Callable[[], Any]], jobs: int, limit: float) 
             while waiting and len(running) < jobs:
                 name, task = waiting.pop(0)
                 ours, theirs = fork.Pipe(duplex=False)
-                process = fork.Process(target=_send, args=(task, theirs), daemon=True)
+                process = fork.Process(target=_send, args=(task, theirs, os.getpid()), daemon=True)
                 process.start()
                 theirs.close()
                 running[ours] = (name, process, monotonic() + limit)
@@ -45,14 +46,15 @@ def run_forked(tasks: Mapping[str, Callable[[], Any]], jobs: int, limit: float) 
             _end_process(process, end)
 
 
-def _end_process(process: BaseProcess, end: connection.Connection) -> None:
+def _end_process(process: Any, end: connection.Connection) -> None:
     process.kill()
     process.join()
     end.close()
 
 
-def _send(task: Callable[[], Any], theirs: connection.Connection) -> None:
-    """Run a task in its process, and send what it returns."""
+def _send(task: Callable[[], Any], theirs: connection.Connection, starter: int) -> None:
+    """Run a task in its process, which ends with the one that started it, and send what it returns."""
+    end_with(starter)
     try:
         theirs.send((task(), ""))
     except Exception as error:
