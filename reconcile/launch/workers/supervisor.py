@@ -120,7 +120,9 @@ class Supervisor:
     def _watch(self, process: subprocess.Popen[bytes] | Forked, folder: Path, tasks: list[str]) -> dict[str, Outcome]:
         current, user_code, since = "", "", time.monotonic()
         events_read = 0
-        late, due = False, math.inf
+        # of a file's process; its events do not say when it is over, for what is in the file may write them
+        latest = since + self._confinement.PATIENCE + self.timeout * len(tasks) if self._confinement else math.inf
+        late, due = False, latest
         confinement_told = self._confinement is None
         while True:
             ended = process.poll() is not None
@@ -131,7 +133,7 @@ class Supervisor:
                 user_code = event.get("theirs", "")
                 if "phase" in event:
                     tracing = event["phase"] == "started" and point_of(event["task"])[0] == TRACE
-                    due = since + self._confinement.PATIENCE if self._confinement and tracing else math.inf
+                    due = min(since + self._confinement.PATIENCE, latest) if self._confinement and tracing else latest
                     current = event["task"] if event["phase"] == "started" else current
                     self.progress(Event(self.framework, event["task"], event["phase"]))
             confinement_told = confinement_told or self._read_confined(folder)

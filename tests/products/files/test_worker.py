@@ -39,6 +39,15 @@ out = pathlib.Path(json.loads(pathlib.Path(sys.argv[1]).read_text())["out"])
 """A worker in one operation that keeps every thread of its process from running, for hours."""
 
 
+LIVELY = """
+import json, pathlib, sys, time
+out = pathlib.Path(json.loads(pathlib.Path(sys.argv[1]).read_text())["out"])
+while True:
+    with (out / "events.jsonl").open("a") as file:
+        file.write(json.dumps({"task": "trace", "phase": "done"}) + chr(10))
+    time.sleep(0.1)
+"""
+"""A worker that reports progress for ever."""
 PRINTING = """
 while True:
     print("x" * 9999)
@@ -65,6 +74,10 @@ def test_what_takes_too_long_is_ended_from_outside(tmp_path: Path, monkeypatch: 
     assert held(tmp_path, monkeypatch, trusted=False, timeout=60) == (
         "m.pt2 was not loaded and traced within 0.5 seconds; --trust-file lets it take as long as --timeout allows."
     )
+
+
+def test_what_reports_progress_for_ever_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "was not loaded and traced within" in held(tmp_path, monkeypatch, LIVELY, trusted=False, timeout=1)
 
 
 def test_what_fills_the_disk_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
