@@ -78,16 +78,6 @@ def test_the_numbers_of_a_step_are_those_of_mfu_and_hfu(found):
     assert f"for HFU: {once + again}, of them {again} computed again." in to_markdown(run.result)
 
 
-def test_the_products_of_an_optimizer_are_beside_mfu_and_hfu():
-    """Muon multiplies X X', its square, and their sum with X, five times, for a weight of 6 x 5."""
-    run = reconcile.run(torch=torch.nn.Linear(5, 6, bias=False), inputs="2,5", pass_="training", optimizer="muon")
-    once, products = 2 * (2 * 2 * 5 * 6), 5 * 2 * (2 * 5 * 5 * 6 + 5**3)
-    assert (run.mfu_flops, run.hfu_flops) == (once, once)
-    assert run.phases.set_index("layer").loc["", "optimizer"] == products
-    (trace,) = to_dict(run.result)["traces"]
-    assert (trace["mfu_flops"], trace["hfu_flops"], trace["totals"]["matmul"]) == (once, once, once + products)
-
-
 @pytest.mark.frameworks
 def test_one_step_in_both_frameworks():
     """tests/training/test_pair.py has it of a pair, through workers, layer by layer."""

@@ -201,20 +201,6 @@ def test_a_recurrent_layer_is_one_op_forward_two_back_on_meta(kind, name):
     assert rest["after", I] == rest["after", W] == 3 * 2 * 10
 
 
-@pytest.mark.parametrize(("kind", "gates"), [(nn.GRU, 3), (nn.LSTM, 4), (nn.RNN, 1)])
-@pytest.mark.parametrize("device", ["meta", "cpu"])
-def test_products_of_a_recurrent_layer(kind, gates, device):
-    """Steps, sequences, sizes 3, 2, 4 and 5.  The kernel of an LSTM on the CPU also computes the first states' gradients."""
-    found = macs(training.record(Model(lambda: Recurrent(kind), 3, 2, 4), device).ops.values())
-    forward, first = 3 * 2 * 5 * gates * (4 + 5), 2 * 5 * gates * 5
-    computed = 0 if kind is nn.LSTM and device == "cpu" else first
-    assert {phase: found["steps", phase] for phase in (F, I, W)} == {
-        F: forward,
-        I: forward - computed,
-        W: forward,
-    }
-
-
 @pytest.mark.parametrize("kind", [nn.GRU, *(pytest.param(k, marks=pytest.mark.slow) for k in (nn.LSTM, nn.RNN))])
 def test_a_step_on_the_cpu_has_the_values_of_a_step(kind, monkeypatch):
     """A hook that computes more of a gradient that is not zero, and the weights after a step that is made once."""
