@@ -13,6 +13,7 @@ from reconcile.core.records import Layer
 from reconcile.engine.reconcile import End, between_runs
 from reconcile.engine.settle import settle
 from reconcile.engine.statements import statement_between
+from tests.zoo.choice import REPORTED
 
 pytestmark = pytest.mark.frameworks
 
@@ -75,6 +76,7 @@ def test_closed_forms_are_the_published_numbers():
     assert list(NORMALISED.values()) == [20_198_944, 20_142_592, 252_757_222, 250_052_032, 17_382_400, 249_809_920]
 
 
+@pytest.mark.skipif(not REPORTED, reason="the numbers of the releases in print: Keras 3.16 has the convolution in a function")
 @pytest.mark.parametrize("counter", NORMALISED)
 def test_totals_and_statement_to_the_trace(collected, counter):
     result = settle(collected, Conventions(MATMUL))

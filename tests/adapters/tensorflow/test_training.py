@@ -21,6 +21,7 @@ from reconcile.work import ZERO, Work, work_of  # noqa: E402
 from tests.adapters.by_phase import macs, work  # noqa: E402
 from tests.adapters.tensorflow.training_steps import L, booked, chain, model_of, ran  # noqa: E402
 from tests.work.counting import Num, Tally  # noqa: E402
+from tests.zoo.choice import REPORTED  # noqa: E402
 
 F, I, W = FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E741
 
@@ -76,6 +77,7 @@ def test_sums_of_gradients(step):
     assert found["(loss)", LOSS] == Work(mul=rows * 6 * 3, add=rows * 6 - 1, div=rows * 6 + 1)
 
 
+@pytest.mark.skipif(not REPORTED, reason="composed of other ops in other releases of Keras")
 def test_batch_norm(step):
     """Keras composes it of elementary ops, statistics and their gradients included; C channels, N elements."""
     n, c = 2 * 25 * 8, 8
