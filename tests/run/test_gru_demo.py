@@ -76,7 +76,9 @@ def test_closed_forms_are_the_published_numbers():
     assert list(NORMALISED.values()) == [20_198_944, 20_142_592, 252_757_222, 250_052_032, 17_382_400, 249_809_920]
 
 
-@pytest.mark.skipif(not REPORTED, reason="the numbers of the releases in print: Keras 3.16 has the convolution in a function")
+@pytest.mark.skipif(
+    not REPORTED, reason="the numbers of the releases in print: Keras 3.16 has the convolution in a function"
+)
 @pytest.mark.parametrize("counter", NORMALISED)
 def test_totals_and_statement_to_the_trace(collected, counter):
     result = settle(collected, Conventions(MATMUL))
