@@ -7,12 +7,13 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.console import Console
 
 from reconcile.core.causes import Cause
+from reconcile.core.escaping import escape_line
 from reconcile.core.results import Adjustment
 from reconcile.engine.statements import close
 from reconcile.report.document import (
@@ -35,6 +36,7 @@ from reconcile.report.document.html import to_html
 from reconcile.report.document.markdown import to_markdown
 from reconcile.report.document.terminal import show, to_text
 
+NASTY = "<script>alert(1)</script>|a `b` *c* __d__ [e](f) &lt; \u202eevil\x1b[31m $x$"
 WORDS = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S")), min_size=1, max_size=12)
 
 
@@ -66,9 +68,10 @@ def printed(document: Document, width: int = 100, *, quiet: bool = False) -> str
 
 
 @given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=4), WORDS)
+@example([(NASTY, "x")], NASTY)
 def test_names_show_as_written_in_html_and_in_markdown(rows: list[tuple[str, str]], title: str) -> None:
     document = Document(title, "", (Table((Column("a"), Column("b", "right")), tuple(rows)),))
-    wanted = [title, "a", "b", *(cell for row in rows for cell in row)]
+    wanted = [escape_line(text) for text in (title, "a", "b", *(cell for row in rows for cell in row))]
     assert [text.strip() for text in Words(to_html(document)).found] == wanted
     body = MarkdownIt("commonmark", {"html": True}).enable("table").render(to_markdown(document).partition("\n\n")[2])
     assert [text.strip() for text in Words(body).found] == wanted[1:]
