@@ -19,7 +19,7 @@ from ...core.records import Trace
 from .functions.cells import Cell, fill_cell
 from .functions.explain import Functions, TakeTrace, refuse_functions
 from .functions.forked import run_forked
-from .request import find_source, name_model
+from .request import find_source, framework, name_model
 
 LAYERS = 4
 """The layers of a configuration that is a class's default: the first and a second of each kind."""
@@ -121,4 +121,4 @@ def find_versions() -> str:
     """``transformers 5.1.0, torch 2.13.0``."""
     from importlib import metadata
 
-    return ", ".join(f"{name} {metadata.version(name)}" for name in ("transformers", "torch"))
+    return ", ".join(f"{name} {metadata.version(name)}" for name in ("transformers", framework()))
