@@ -126,7 +126,7 @@ class Supervisor:
         confinement_told = self._confinement is None
         while True:
             ended = process.poll() is not None
-            events = worker_files.events(folder, events_read)
+            events = worker_files.events(folder, events_read, tasks)
             events_read += len(events)
             for event in events:
                 since = time.monotonic()

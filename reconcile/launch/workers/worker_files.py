@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,8 @@ META: Mapping[str, type] = {
 """The fields of a pair's description of itself, with their types."""
 LARGEST = 1 << 30
 """Bytes of the largest file that a worker writes: a trace of some million ops."""
+PHASES = ("loading", "started", "done", "failed")
+"""What a worker says of a task."""
 SPARE = 1 << 16
 """Bytes for which a worker's folder has room unless the disk is full."""
 
@@ -68,11 +72,14 @@ def confinement(folder: Path, name: str, layers: Mapping[str, Any]) -> dict[str,
     return _table(folder, name, dict.fromkeys(layers, str))
 
 
-def events(folder: Path, seen: int) -> list[dict[str, str]]:
-    """The events after the first ``seen`` ones. Raises UsageError."""
-    text = _text(folder, "events.jsonl")
-    lines = (text or "").split("\n")[seen:-1]
-    return [_check("events.jsonl", _parse_text("events.jsonl", line, _plain_table), {}) for line in lines]
+def events(folder: Path, seen: int, tasks: Sequence[str]) -> list[dict[str, str]]:
+    """The events after the first ``seen`` ones, of these tasks or of none. Raises UsageError."""
+    lines = (_text(folder, "events.jsonl") or "").split("\n")[seen:-1]
+    found = [_check("events.jsonl", _parse_text("events.jsonl", line, _plain_table), {}) for line in lines]
+    for event in found:
+        if "phase" in event and (event["phase"] not in PHASES or event.get("task") not in ("", *tasks)):
+            raise _refuse_damaged("events.jsonl", "task")
+    return found
 
 
 def outcome(folder: Path, task: str) -> Outcome | None:
@@ -89,13 +96,9 @@ def outcome(folder: Path, task: str) -> Outcome | None:
 
 def check_room(folder: Path) -> None:
     """Raise OSError if the disk under a worker's folder is full: the worker could then not say why it ended."""
-    spare = folder / "spare"
-    try:
-        spare.write_bytes(bytes(SPARE))
-    except FileNotFoundError:
-        return
-    finally:
-        spare.unlink(missing_ok=True)
+    with contextlib.suppress(FileNotFoundError), tempfile.TemporaryFile(dir=folder) as spare:
+        spare.write(bytes(SPARE))
+        spare.flush()
 
 
 def _table(folder: Path, name: str, fields: Mapping[str, type] | None = None) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,18 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "meta.json": worker_files.meta,
     "refused.json": worker_files.refusal,
     CONFINED: lambda folder: worker_files.confinement(folder, CONFINED, confine.LIMITS),
-    "events.jsonl": lambda folder: worker_files.events(folder, 0),
+    "events.jsonl": lambda folder: worker_files.events(folder, 0, ("trace",)),
 }
 NOT_JSON = (b"", b"{", b"[" * 100_000, b'{"a": ' + b"9" * 5000 + b"}", b"\xff\xfe", b"nonsense")
 OTHER_JSON = (b"[]", b"null", b'"text"', b"7", b'{"error": 7}', b'{"frameworks": [7]}', b'{"task": {}}')
+NO_EVENTS = (b'{"phase": "done"}', b'{"phase": "done", "task": "other"}', b'{"phase": "confined", "task": "trace"}')
+
+
+@pytest.mark.parametrize("text", NO_EVENTS)
+def test_what_is_said_of_no_task_is_damaged(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "events.jsonl").write_bytes(text + b"\n")
+    with pytest.raises(UsageError, match="is damaged"):
+        READERS["events.jsonl"](tmp_path)
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -81,7 +90,7 @@ def test_a_damaged_record_fails_its_task_alone(tmp_path: Path, text: bytes) -> N
     assert outcome.record is not None
 
 
-def full(*_given: object) -> int:
+def full(*_given: object, **_named: object) -> int:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
@@ -89,7 +98,7 @@ def test_a_full_disk_is_why_a_worker_ended(tmp_path: Path, monkeypatch: pytest.M
     """A worker that can write nothing ends with status 1 and an empty log, as /bin/false does."""
     false = Interpreter(Path("/bin/false"))
     worker = Supervisor(request("torch"), tmp_path / "run", 60, lambda _: None, tmp_path / "tool", false)
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
     with pytest.raises(OSError, match="No space left on device") as raised:
         worker.run()
     assert "Free some space" in of_system(raised.value)
