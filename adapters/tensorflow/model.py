@@ -140,7 +140,7 @@ class TfModel:
 
             function, graph = self.frozen.function, tf.Graph()
             with graph.as_default(), pause_garbage_collection():
-                tf.import_graph_def(self.frozen.hollow, name="")
+                tf.import_graph_def(self.frozen.graph_def_without_weights, name="")
             kept = tuple([graph.get_tensor_by_name(t.name) for t in ts] for ts in (function.inputs, function.outputs))
             kept = (graph, *kept)
         return kept
@@ -226,8 +226,8 @@ class TfModel:
             return own.graph, results, run_meta
         function = self.frozen.function
         graph = running = tf.Graph()
-        targets = [(graph, self.frozen.hollow)]
-        if weights or self.frozen.decides:
+        targets = [(graph, self.frozen.graph_def_without_weights)]
+        if weights or self.frozen.weights_may_steer_control_flow:
             running = tf.Graph()
             targets.append((running, self.frozen.with_weights()))
         for target, graph_def in targets:

@@ -49,14 +49,14 @@ def products(counts):
 
 def test_where_weights_decide_nothing_the_run_needs_none():
     model = TfModel(Pair(Product, 1, WIDE), None)
-    assert (len(model.frozen.weights), model.frozen.decides) == (1, False)
+    assert (len(model.frozen.weights), model.frozen.weights_may_steer_control_flow) == (1, False)
     assert runs(model) == runs(model, weights=True)
     assert model.traced_run()[0].as_graph_def().ByteSize() < WIDE * WIDE
 
 
 def test_where_weights_decide_it_is_run_with_them():
     model = TfModel(Pair(Choice, 1, WIDE), None)
-    assert (len(model.frozen.weights), model.frozen.decides) == (1, True)
+    assert (len(model.frozen.weights), model.frozen.weights_may_steer_control_flow) == (1, True)
     assert products(runs(model)) == 1
 
 
