@@ -4,7 +4,7 @@ The definitions are those of pytorch/phases.py:
 
 * An op that a gradient function adds to the graph belongs to the layer of the forward op.
 * It is a ``weight-gradient`` if its result flows only into gradients of variables, or of values computed from variables
-  alone; otherwise it is an ``input-gradient``, also if both need it or nothing does.
+  alone; otherwise it is an ``input-gradient``, also if both kinds of gradient use its result, or no gradient does.
 * The sum of two gradients belongs to the layer that receives the sum.
 * Forward ops that a gradient function recomputes for its gradient are ``recomputation``.
 
@@ -22,13 +22,13 @@ from .gradients import Call
 from .graphs import graph as tf_graph
 from .step_graph import METRICS, Key, Step, bodies, identity, key
 
-WEIGHT, INPUT, UNASKED = 1, 2, 4
-"""The target of a gradient; an op may serve several. UNASKED: an activation that leads to no variable."""
+FOR_WEIGHT, FOR_INPUT, FOR_NOTHING_TRAINED = 1, 2, 4
+"""The target of a gradient; an op may serve several. FOR_NOTHING_TRAINED: an activation that leads to no variable."""
 
 METRICS_LAYER = "(metrics)"
 """Layer of the ops of metrics, which are reported with the loss."""
 
-Place = tuple[str | None, str]
+LayerAndPhase = tuple[str | None, str]
 """Layer (None: that of the call around it) and phase."""
 
 
@@ -40,19 +40,19 @@ class Goals:
         self.by_op: dict[tuple[int, str], int] = {}
         self.recomputed: set[tuple[int, str]] = set()
         self.owners: dict[tuple[int, str], list[Call]] = {}  # innermost last
-        self.arrivals: dict[Key, Call] = {}
-        self._bounds: dict[Key, int] = {}
+        self.call_by_received_gradient: dict[Key, Call] = {}
+        self._result_goals: dict[Key, int] = {}
         self._calls: dict[int, list[Call]] = {}
         for call in step.calls:
             self._calls.setdefault(identity(call.graph), []).append(call)
             for tensor in call.received:
                 if hasattr(tensor, "graph") and not hasattr(tensor, "numpy"):
-                    self.arrivals.setdefault(key(tensor), call)
+                    self.call_by_received_gradient.setdefault(key(tensor), call)
             for flags, gradients in zip(self._inputs(call), call.results, strict=False):
                 for tensor in gradients:
                     if not hasattr(tensor, "numpy"):
-                        self._bounds[key(tensor)] = self._bounds.get(key(tensor), 0) | _goal(flags)
-        self._graph(step.graph, step.spans, {}, WEIGHT)
+                        self._result_goals[key(tensor)] = self._result_goals.get(key(tensor), 0) | _goal(flags)
+        self._assign_goals(step.graph, step.spans, {}, FOR_WEIGHT)
 
     def _inputs(self, call: Call) -> list[int]:
         """Flags of the forward op's inputs; for a loop, their flags inside the loop."""
@@ -63,7 +63,7 @@ class Goals:
                 return [self.dependencies.flags_of(tensor) for tensor in inside[1].inputs]
         return [self.dependencies.flags_of(tensor) for tensor in call.inputs]
 
-    def _graph(self, graph: Any, spans: Sequence[tuple[int, int]], given: dict[Key, int], default: int) -> None:
+    def _assign_goals(self, graph: Any, spans: Sequence[tuple[int, int]], given: dict[Key, int], default: int) -> None:
         here = identity(graph)
         every = graph.get_operations()
         ops = [op for start, end in spans for op in every[start:end]]
@@ -85,10 +85,10 @@ class Goals:
             needs = []
             for tensor in op.outputs:
                 at = key(tensor)
-                goal = self._bounds.get(at, 0) | given.get(at, 0)
+                goal = self._result_goals.get(at, 0) | given.get(at, 0)
                 for user in users.get(at, ()):
                     if own is None and user.name in owner:
-                        goal |= self._of(self.arrivals.get(at, owner[user.name]))
+                        goal |= self._goal_of_call(self.call_by_received_gradient.get(at, owner[user.name]))
                     elif owner.get(user.name) is own or not goal:
                         goal |= self.by_op.get((here, user.name), 0)
                 needs.append(goal)
@@ -103,23 +103,23 @@ class Goals:
                     inner: dict[Key, int] = {}
                     for tensor, goal in zip(body.outputs, needs, strict=False):
                         inner[key(tensor)] = inner.get(key(tensor), 0) | goal
-                    self._graph(body, [(0, len(body.get_operations()))], inner, op_goals)
+                    self._assign_goals(body, [(0, len(body.get_operations()))], inner, op_goals)
 
-    def _of(self, call: Call) -> int:
+    def _goal_of_call(self, call: Call) -> int:
         """The goal of a gradient that arrives at a call: its target is the result of the forward op."""
         return _goal(max((self.dependencies.flags_of(t) for t in call.outputs), default=0))
 
     def _default(self, call: Call | None, default: int) -> int:
         if call is None:
             return default
-        return INPUT if any(_goal(flags) == INPUT for flags in self._inputs(call)) else WEIGHT
+        return FOR_INPUT if any(_goal(flags) == FOR_INPUT for flags in self._inputs(call)) else FOR_WEIGHT
 
     def _find_recomputed(
         self, here: int, owner: dict[str, Call], span_of: dict[str, int], spans: Sequence[tuple[int, int]]
     ) -> None:
         """Ops of the backward pass whose own gradient is taken, and the ops of the same gradient function that they need.
 
-        The gradient of a gradient that was taken before is a second one: nothing was recomputed for it.
+        An op in an earlier span (a second-order gradient) is not recomputed.
         """
         for call in self._calls.get(here, []):
             span = max((number for number, (start, _) in enumerate(spans) if start <= call.start), default=0)
@@ -136,24 +136,24 @@ class Goals:
 
 def _goal(flags: int) -> int:
     if not flags & FROM_INPUT:
-        return WEIGHT
-    return INPUT if flags & TRAINED else UNASKED
+        return FOR_WEIGHT
+    return FOR_INPUT if flags & TRAINED else FOR_NOTHING_TRAINED
 
 
-class Places:
+class LayersAndPhases:
     """Layer and phase of every op of a training step, by its graph and name."""
 
     def __init__(self, step: Step, scopes: tf_graph.Scopes) -> None:
         self.step, self.scopes = step, scopes
         self.goals = Goals(step)
-        self.outer: dict[str, Place] = dict(self._outer())
+        self.step_places: dict[str, LayerAndPhase] = dict(self._list_step_places())
 
-    def _outer(self) -> Iterator[tuple[str, Place]]:
+    def _list_step_places(self) -> Iterator[tuple[str, LayerAndPhase]]:
         step, here = self.step, identity(self.step.graph)
         layers: dict[str, str] = {}
         every = step.graph.get_operations()
-        lossy = {op.name for op, part in zip(every, step.parts, strict=True) if part == LOSS}
-        earlier = layers if len(step.spans) > 1 else {}  # of gradients whose own gradient is taken
+        loss_ops = {op.name for op, part in zip(every, step.parts, strict=True) if part == LOSS}
+        layers_of_first_gradients = layers if len(step.spans) > 1 else {}  # of gradients whose own gradient is taken
         updated = {index: layer for start, end, layer in step.updates for index in range(start, end)}
         for index, (op, part) in enumerate(zip(every, step.parts, strict=True)):
             if part == FORWARD:
@@ -165,12 +165,13 @@ class Places:
             else:
                 calls = self.goals.owners.get((here, op.name), [])
                 if not calls:
-                    calls = [self.goals.arrivals[key(t)] for t in op.outputs if key(t) in self.goals.arrivals][:1]
-                if calls and calls[-1].forward in lossy:
+                    received = self.goals.call_by_received_gradient
+                    calls = [received[key(t)] for t in op.outputs if key(t) in received][:1]
+                if calls and calls[-1].forward in loss_ops:
                     yield op.name, (LOSS_LAYER, LOSS)
                     continue
                 if calls:
-                    layer = self._layer(here, op.name, calls) or earlier.get(calls[-1].forward, "")
+                    layer = self._layer(here, op.name, calls) or layers_of_first_gradients.get(calls[-1].forward, "")
                 else:
                     layer = next((layers[t.op.name] for t in op.inputs if t.op.name in layers), "")
                 layers[op.name] = layer
@@ -186,11 +187,11 @@ class Places:
         if (here, name) in self.goals.recomputed:
             return RECOMPUTATION
         goal = self.goals.by_op.get((here, name), 0)
-        if goal & INPUT or goal == UNASKED:
+        if goal & FOR_INPUT or goal == FOR_NOTHING_TRAINED:
             return INPUT_GRADIENT
         return WEIGHT_GRADIENT
 
-    def inner(self, graph: Any, name: str, phase: str) -> Place:
+    def place_in_body(self, graph: Any, name: str, phase: str) -> LayerAndPhase:
         """Layer and phase of an op in the body of a call with this phase."""
         here = identity(graph)
         calls = self.goals.owners.get((here, name), [])

@@ -24,7 +24,7 @@ from .graphs.layer_scopes import recorded_scopes
 from .graphs.liveness import live_operations
 from .keras_train_step import KerasTrainStep
 from .model import TfModel, _dtype_name, is_leaf
-from .phases import Places
+from .phases import LayersAndPhases
 from .step_graph import Step
 from .trace import Tracer, finish_trace
 
@@ -49,7 +49,7 @@ class TrainingModel(TfModel):
         self.optimizer: Any = None
         self.trains = True  # known when the step has been built
         self._step: Step | None = None
-        self._places: Places | None = None
+        self._places: LayersAndPhases | None = None
 
     @property
     def concrete(self) -> Any:
@@ -166,7 +166,7 @@ class TrainingModel(TfModel):
     def places(self) -> Any:
         """Layer and phase of the ops of the step."""
         if self._places is None:
-            self._places = Places(self.step, tf_graph.Scopes(self.scopes))
+            self._places = LayersAndPhases(self.step, tf_graph.Scopes(self.scopes))
         return self._places
 
     def layers(self) -> Any:
@@ -243,11 +243,11 @@ def _noted_updates(optimizer: Any, owners: dict[int, str], graph: Any) -> Iterat
 class _Layers:
     """Like tf_graph.Scopes: the layer of a node by its name."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: LayersAndPhases) -> None:
         self._places = places
 
     def layer(self, name: str) -> str:
-        return (self._places.outer.get(name) or ("", ""))[0] or ""
+        return (self._places.step_places.get(name) or ("", ""))[0] or ""
 
 
 class TrainingTracer(Tracer):
@@ -260,9 +260,12 @@ class TrainingTracer(Tracer):
 
     def layer_and_phase(self, graph: Any, name: str, id: str, layer: str, within: tuple[str, ...]) -> tuple[str, str]:
         """Layer and phase of an op."""
-        inner, phase = self.places.inner(graph, name, self._phases[within[-1]]) if within else self.places.outer[name]
+        if within:
+            own_layer, phase = self.places.place_in_body(graph, name, self._phases[within[-1]])
+        else:
+            own_layer, phase = self.places.step_places[name]
         self._phases[id] = phase
-        return inner or layer, phase
+        return own_layer or layer, phase
 
 
 def trace(model: TrainingModel) -> Trace:
