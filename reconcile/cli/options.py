@@ -41,7 +41,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 FORMATS = ("md", "csv", "json", "html")
 PICTURES = ("svg", "png")
-CARDS = ("card", "disclosure")
+CARDS = ("card", "disclosure", "tex")
 
 
 class _Path(click.Path):

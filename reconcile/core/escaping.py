@@ -104,3 +104,9 @@ def _escape_char(char: str) -> str:
     if char in _BIDI or unicodedata.category(char) in _HIDDEN:
         return char.encode("unicode_escape", "surrogatepass").decode("ascii")
     return char
+
+
+def escape_latex(text: str) -> str:
+    """Text for LaTeX, in one line."""
+    special = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": "$<$", ">": "$>$"}
+    return "".join(special.get(c, f"\\{c}" if c in "_#$%&{}" else c) for c in escape_line(text))

@@ -224,6 +224,9 @@ class Problem(NamedTuple):
     reason: str
 
 
+NOT_KNOWN: Dict[str, int] = {}  # the default of a field; never written to
+
+
 class Trace(NamedTuple):
     """The work that ran: every live op of one model in one framework.
 
@@ -236,6 +239,7 @@ class Trace(NamedTuple):
         untaken: Ids of ops of branches that did not run. Empty where only what runs is recorded, as in PyTorch.
         layers: The paths of the layers that have an op, in order of execution.
         notes: What a reader has to know of how it was taken, a sentence each.
+        parameters: The elements of the parameters that each layer owns, a shared one's under its first path; empty if unknown.
     """
 
     framework: str
@@ -246,6 +250,7 @@ class Trace(NamedTuple):
     untaken: Tuple[str, ...]
     layers: Tuple[str, ...]
     notes: Tuple[str, ...]
+    parameters: Dict[str, int] = NOT_KNOWN
 
 
 class Entry(NamedTuple):
@@ -358,6 +363,7 @@ def from_json(text: str) -> Any:
             tuple(data["untaken"]),
             tuple(data["layers"]),
             tuple(data["notes"]),
+            data.get("parameters", {}),
         )
     if data.get("kind") == "ledger":
         return Ledger(

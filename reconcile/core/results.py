@@ -73,6 +73,7 @@ class TraceResult:
         notes: What a reader has to know of how it was taken, a sentence each.
         unweighed: The ops with unknown components to which only other conventions give a weight.
         stated: FLOPs by kind of op that this tool did not compute: their library's own formula gives them.
+        parameters: The elements of the parameters of each layer; empty if not known.
     """
 
     name: str
@@ -90,6 +91,7 @@ class TraceResult:
     notes: tuple[str, ...]
     unweighed: tuple[Unknown, ...] = ()
     stated: Mapping[str, int] = field(default_factory=dict)
+    parameters: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def steps(self) -> int:

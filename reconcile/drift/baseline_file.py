@@ -51,6 +51,7 @@ def _form(record: type) -> dict[str, str]:
 
 
 _RECORDS = {"trace": _form(Trace), "ledger": _form(Ledger)}
+_DEFAULTS = {"trace": Trace._field_defaults, "ledger": Ledger._field_defaults}
 _OP, _ENTRY, _SIGHTING, _PROBLEM = _form(Op), _form(Entry), _form(Sighting), _form(Problem)
 _MISSING = {"name": TEXT, "framework": TEXT, "state": TEXT}
 
@@ -88,7 +89,7 @@ def check_record(data: Any, kind: str, schema: int, where: str = "it") -> None:
         raise Malformed(f"{where} is not a {kind}")
     if data.get("schema") != schema or isinstance(data.get("schema"), bool):
         raise Malformed(f"{where} has record format {short(data.get('schema'))}; this reconcile reads {schema}")
-    _fields(data, _RECORDS[kind], where, extra=("kind", "schema"))
+    _fields({**_DEFAULTS[kind], **data}, _RECORDS[kind], where, extra=("kind", "schema"))
     for index, op in enumerate(data.get("ops", ())):
         _op(op, f"{where}.ops[{index}]")
     for index, problem in enumerate(data.get("problems", ())):

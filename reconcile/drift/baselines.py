@@ -105,8 +105,11 @@ def dumps(collected: Collected, environment: str = CURRENT) -> str:
 
 
 def _record(record: Trace | Ledger) -> Any:
-    """A record as JSON data. Attributes and tables come in any order, so they are sorted by name."""
-    return json.loads(to_json(record), object_pairs_hook=_by_name)
+    """A record as JSON data, without the parameters of layers, which no count depends on. Attributes and tables come in any
+    order, so they are sorted by name."""
+    data = json.loads(to_json(record), object_pairs_hook=_by_name)
+    data.pop("parameters", None)
+    return data
 
 
 def _by_name(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

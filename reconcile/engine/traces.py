@@ -82,6 +82,9 @@ def result_of(found: Weighed, align: Alignment, asked: Conventions) -> TraceResu
             stated[kind.op.op] += convention.flops(kind.work) * times[kind]
         if not kind.work and not kind.part.unknown:
             (integers if _is_of_integers(kind.op) else idle)[kind.op.op] += kind.op.calls * times[kind]
+    parameters: Counter[str] = Counter()
+    for path, elements in trace.parameters.items():
+        parameters[align.layer(trace.framework, path)] += elements
     sums = sum_works(kind.work * times[kind] for kind in found.kinds)
     gaps = frozenset[str]().union(*(u.components for u in unknown))
     in_the_way = [u for u in unknown if convention.weighs(u.components)]
@@ -103,6 +106,7 @@ def result_of(found: Weighed, align: Alignment, asked: Conventions) -> TraceResu
         notes=(*trace.notes, *_elsewhere(unweighed, conventions), *_whole(trace, align, convention)),
         unweighed=tuple(unweighed),
         stated={name: flops for name, flops in sorted(stated.items()) if flops},
+        parameters=parameters,
     )
 
 

@@ -11,11 +11,12 @@ from ..core.records import DECODE, PREFILL, TRAINING
 from ..core.results import Statement
 from ..engine.answer import Answer
 from . import cards, foot
+from .latex import to_latex
 
 FORMATS = ("md", "csv", "json", "html")
 PICTURES = ("svg", "png")
-CARDS = {"card": "card.yaml", "disclosure": "disclosure.json"}
-"""Formats for other documents (cards and disclosures), and their file name endings."""
+CARDS = {"card": "card.yaml", "disclosure": "disclosure.json", "tex": "tex"}
+"""Formats for other documents (cards, disclosures, LaTeX), and their file name endings."""
 TABLE = "layers.csv"
 """File name ending of the table of every layer, beside the Markdown report of many layers."""
 PAGE_OPS = 200_000
@@ -45,6 +46,7 @@ def render(
         "html": lambda: _html(result, statement, command),
         "card": lambda: cards.to_card(result, command),
         "disclosure": lambda: cards.to_disclosure(result, command),
+        "tex": lambda: to_latex(result),
     }
     names = {name: CARDS.get(name, name) for name in (*FORMATS, *CARDS) if name in formats}
     return {**{end: makers[name]() for name, end in names.items()}, **tables, **drawn}

@@ -94,7 +94,11 @@ def test_every_field_of_the_records_is_there() -> None:
     assert {f.name for f in fields(Evidence)} == set(line["evidence"][0])
     assert {f.name for f in fields(Adjustment)} == set(line)
     assert {f.name for f in fields(LedgerResult)} <= set(data["ledgers"][0])
-    unweighed = {"unweighed", "stated"}  # a note names these ops, and the totals lack the conventions that weigh them
+    unweighed = {
+        "unweighed",
+        "stated",
+        "parameters",
+    }  # a note names these ops, totals lack the conventions that weigh them
     assert {f.name for f in fields(TraceResult)} - unweighed | {"phases", "mfu_flops", "hfu_flops"} == set(
         data["traces"][0]
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 
 from ...core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
-from ...core.escaping import escape_line
+from ...core.escaping import escape_latex, escape_line
 from ...core.number_format import number
 from ...core.registry import known_counters
 from ...report import reports
@@ -131,18 +131,13 @@ def _latex(formula: Formula) -> str:
 
 
 def _align_rows(rows: Iterable[tuple[str, Polynomial]]) -> list[str]:
-    equations = [f"  \\text{{{_escape_name(name)}}} &= {_typeset(p)}" for name, p in rows]
+    equations = [f"  \\text{{{escape_latex(name)}}} &= {_typeset(p)}" for name, p in rows]
     return [r"\begin{align*}", " \\\\\n".join(equations), r"\end{align*}"] if equations else []
-
-
-def _escape_name(name: str) -> str:
-    special = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
-    return "".join(special.get(c, f"\\{c}" if c in "_#$%&{}" else c) for c in escape_line(name))
 
 
 def _typeset(polynomial: Polynomial) -> str:
     def power_of(name: str, power: int) -> str:
-        letter = name if len(name) == 1 else f"\\mathit{{{_escape_name(name)}}}"
+        letter = name if len(name) == 1 else f"\\mathit{{{escape_latex(name)}}}"
         return letter if power == 1 else f"{letter}^{{{power}}}"
 
     def show_value(value: Fraction) -> str:
