@@ -42,10 +42,11 @@ def _width() -> int:
 def _models() -> Iterable[tuple[str, str]]:
     from ..core.registry import load_places
     from ..model_zoo.loading import pair_path, zoo_names
+    from ..worker.introspect import parse_documented
 
     notes = [notes_of() for notes_of in load_places("model_notes")]
     for name in zoo_names():
-        tree = ast.parse(Path(pair_path(name)).read_text(encoding="utf-8"))
+        tree = parse_documented(Path(pair_path(name)).read_text(encoding="utf-8"))
         about = (ast.get_docstring(tree) or "").partition("\n")[0]
         yield name, about + "".join(f" [{each[name]}]" for each in notes if name in each)
 

@@ -21,12 +21,17 @@ from . import import_path
 _SHAPE = re.compile(r"\(\s*\d+\s*(?:,\s*\d+\s*)+,?\s*\)")
 
 
+def parse_documented(source: str) -> Any:
+    """The tree of a module's source with its docstrings, which ``ast.parse`` drops under -OO from Python 3.14 on."""
+    return compile(source, "source", "exec", ast.PyCF_ONLY_AST, optimize=0)
+
+
 def documentation(documented_object: Any) -> str:
     """The docstring of a module, class or function, '' if it has none; from its source where Python drops them (-OO)."""
     if getattr(documented_object, "__doc__", None):
         return str(documented_object.__doc__)
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(documented_object)))
+        tree = parse_documented(textwrap.dedent(inspect.getsource(documented_object)))
         node: Any = tree if inspect.ismodule(documented_object) else tree.body[0]
         return ast.get_docstring(node, clean=False) or ""
     except Exception:  # there is no source, or it has no docstring
