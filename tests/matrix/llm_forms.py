@@ -40,8 +40,10 @@ def products(c: dict[str, Any]) -> tuple[int, int]:
         routed = h * c["n_routed_experts"] + experts * 3 * h * c["moe_intermediate_size"]
         dense = c["first_k_dense_replace"]
         return layers * attention + dense * gated + (layers - dense) * routed + head, layers * pairs
-    if "num_local_experts" in c:
-        gated = h * c["num_local_experts"] + c["num_experts_per_tok"] * gated
+    experts = c.get("num_local_experts", c.get("num_experts"))
+    if experts:
+        each = 3 * h * c.get("moe_intermediate_size", c["intermediate_size"])
+        gated = h * experts + c["num_experts_per_tok"] * each
     return layers * (attention + gated) + head, layers * pairs
 
 
