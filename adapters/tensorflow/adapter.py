@@ -82,7 +82,7 @@ class Capture(adapter.Capture):
         if self.request.training:
             from .training import trace
 
-            with adapter.blame_model(self.pair, model.run_unrecorded, model.stepped_with):
+            with adapter.blame_model(self.pair, model.run_unrecorded, model.describe_step_call):
                 taken = trace(model)
             return adapter.add_call_notes(taken, self.pair, model.called_with)
         from .trace import trace_function

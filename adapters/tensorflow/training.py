@@ -45,7 +45,7 @@ class TrainingModel(TfModel):
         super().__init__(pair, params)
         self.training = training
         self.standard = standard
-        self.own: KerasTrainStep | None = None
+        self.compiled_step: KerasTrainStep | None = None
         self.optimizer: Any = None
         self.trains = True  # known when the step has been built
         self._step: Step | None = None
@@ -72,42 +72,44 @@ class TrainingModel(TfModel):
         built = getattr(model, "built", True)
         if not built and not fitted:
             self.invoke(self.example())
-        if self.own is None and is_compiled(model) and not self.standard:
-            self.own = KerasTrainStep(model, self.arguments, self.pair.targets)
+        if self.compiled_step is None and is_compiled(model) and not self.standard:
+            self.compiled_step = KerasTrainStep(model, self.arguments, self.pair.targets)
             if not built and fitted:
-                self.own.trace_unrecorded()  # such a model may have no call: its first step makes its variables
+                self.compiled_step.trace_unrecorded()  # such a model may have no call: its first step makes its variables
         return model
 
     def run_unrecorded(self) -> None:
         """The step without a counter: the function of the model's own, else a call of the model."""
         self._ready()
-        if self.own is not None:
-            self.own.trace_unrecorded()
+        if self.compiled_step is not None:
+            self.compiled_step.trace_unrecorded()
         else:
             self.invoke(self.example())
 
-    def stepped_with(self) -> str:
+    def describe_step_call(self) -> str:
         """The arguments of the model's call, and what its own step takes besides, in one line."""
-        return self.called_with() + (f", in {self.own.describe_call()}" if self.own is not None else "")
+        return self.called_with() + (
+            f", in {self.compiled_step.describe_call()}" if self.compiled_step is not None else ""
+        )
 
     def feeds(self) -> dict[str, Any]:
         """The example input and the targets by the names of the concrete function's inputs."""
         import numpy
 
-        targets = map(numpy.asarray, self.own.targets) if self.own is not None else []
+        targets = map(numpy.asarray, self.compiled_step.targets) if self.compiled_step is not None else []
         return {t.name: v for t, v in zip(self.concrete.inputs, [*self.example(), *targets], strict=False)}
 
     def _build(self) -> Step:
         import tensorflow as tf
 
         model = self._ready()
-        if self.own is not None:
+        if self.compiled_step is not None:
             owners = owners_of(model)
             trained = list(model.trainable_variables)
-            step = self.own.build(
+            step = self.compiled_step.build(
                 self.scopes, lambda v: owners.get(id(handle_of(v)), ""), lambda graph: handles_in(graph, trained)
             )
-            self._concrete = self.own.concrete
+            self._concrete = self.compiled_step.concrete
             return step
         variables = self._trained_variables()
         # kept, because its variables live only as long as it does
@@ -149,7 +151,7 @@ class TrainingModel(TfModel):
 
         with recorded_scopes(model, self.scopes), noted_gradients() as calls:
             self._concrete = tf.function(standard, autograph=False).get_concrete_function(*specs)
-        built["parts"] = _until(built.pop("ends"), size(self._concrete.graph))
+        built["parts"] = _part_of_each_op(built.pop("ends"), size(self._concrete.graph))
         return Step(graph=self._concrete.graph, calls=tuple(calls.calls), **built)
 
     def _trained_variables(self) -> list[Any]:
@@ -179,7 +181,7 @@ class TrainingModel(TfModel):
         raise BeyondCounter("a training step writes variables, and a graph that does cannot be frozen")
 
 
-def _until(ends: list[tuple[int, str]], count: int) -> tuple[str, ...]:
+def _part_of_each_op(ends: list[tuple[int, str]], count: int) -> tuple[str, ...]:
     """The part of each op: a part goes up to its end, and the last one to the end of the graph."""
     parts: list[str] = []
     for end, part in ends:
@@ -192,7 +194,7 @@ def _is_float(value: Any) -> bool:
 
 
 def _optimizer(model: Any, name: str, given: Any = None) -> Any:
-    """The optimiser of this name, from the Keras that made the model, with its default settings; or one like that given.
+    """The optimiser of this name, from the Keras that made the model, with its default settings; or a copy of the given one.
 
     Raises FactoryError for a name that this Keras does not have.
     """
@@ -278,13 +280,13 @@ def trace(model: TrainingModel) -> Trace:
 
 def _notes(model: TrainingModel) -> tuple[str, ...]:
     asked = (STANDARD_STEP,) if model.standard and is_compiled(model.called_model) else ()
-    return (note(model), *asked, *(() if model.trains else (NOTHING_TO_TRAIN,)), *model.notes)
+    return (step_description(model), *asked, *(() if model.trains else (NOTHING_TO_TRAIN,)), *model.notes)
 
 
-def note(model: TrainingModel) -> str:
+def step_description(model: TrainingModel) -> str:
     """The description of the step, for the report."""
-    if model.own is not None:
-        return model.own.note()
+    if model.compiled_step is not None:
+        return model.compiled_step.note()
     return (
         "one training step: forward in train mode; loss: the mean of squares of every floating output, summed; gradients "
         "with respect to the trained variables (none with respect to the model's input); one step of "
