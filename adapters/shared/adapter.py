@@ -120,10 +120,10 @@ class Adapter:
         """Within this block, counting changes no global state of the framework for the caller's own code."""
         yield
 
-    def fits(self, model: Any, taken: Callable[..., None]) -> Any:
-        """Follow the ``fit`` of a Keras model that has just begun: ``taken`` gets the model, the shapes of each batch and a
-        function that returns it, or None where it has run already. What is returned has ``unfit``, why it cannot be followed,
-        and ``close``."""
+    def follow_fit(self, model: Any, on_batch: Callable[..., None]) -> Any:
+        """Follow the ``fit`` of a Keras model that has just begun: ``on_batch`` gets the model, the shapes of each batch and a
+        function that returns it, or None if it has run already. What is returned has ``why_not_counted``, why it cannot be
+        followed, and ``close``."""
         raise NotImplementedError
 
     def capture(self, request: Any, pair: Any) -> "Capture":

@@ -48,11 +48,11 @@ class Adapter(adapter.Adapter):
 
         return FitRecorder(sys.modules[self.framework.watched[0]], steps, call, done)
 
-    def fits(self, model: Any, taken: Callable[..., None]) -> Any:
-        """See Adapter.fits."""
-        from .fit import Fits
+    def follow_fit(self, model: Any, on_batch: Callable[..., None]) -> Any:
+        """See Adapter.follow_fit."""
+        from .fit import FitBatches
 
-        return Fits(model, taken)
+        return FitBatches(model, on_batch)
 
     def default_dtype(self) -> str:
         """The floating-point dtype of Keras, as the factory left it."""

@@ -1,5 +1,5 @@
-"""``reconcile watch`` and callbacks for Keras 3 on TensorFlow: intercept ``fit`` and take the batch of the requested step.
-
+"""Follows ``fit`` of Keras 3 on TensorFlow: ``reconcile watch`` takes the batch of one step (``FitRecorder``), and
+``FitBatches`` reports every batch of one ``fit``.
 The trainer of Keras makes one function for each model, and ``fit`` and ``train_on_batch`` call it with an iterator of batches.
 This module is imported while Keras may still be loading: it imports no framework before a step runs.
 """
@@ -42,13 +42,13 @@ class Batch:
 
 
 class FitRecorder:
-    """``done`` gets (model, batch) before the asked step runs, in the middle of the program, or None to end it uncounted."""
+    """``done`` gets (model, batch) before the requested step; called with None, it ends the program without a count."""
 
     def __init__(self, module: Any, steps: tuple[int, int], call: int, done: Callable[[Any], None]) -> None:
         self.wanted, self.done = steps[0], done
-        self.unfit = NO_CALLS_IN_FIT if call else NO_RANGE_OF_STEPS if steps[0] != steps[1] else ""
-        self.fits = self.steps = self.fitting = 0
-        self.below = ""
+        self.why_not_counted = NO_CALLS_IN_FIT if call else NO_RANGE_OF_STEPS if steps[0] != steps[1] else ""
+        self.fit_calls = self.steps = self.open_fit_calls = 0
+        self.refusal = ""
         self.finished = False
         self.trainer = module.TensorFlowTrainer
         self._watch_fit(self.trainer.fit)
@@ -57,13 +57,13 @@ class FitRecorder:
     def _watch_fit(self, fit: Any) -> None:
         @functools.wraps(fit)
         def run_fit(model: Any, *arguments: Any, **named: Any) -> Any:
-            self.fits += 1
-            self.fitting += 1
+            self.fit_calls += 1
+            self.open_fit_calls += 1
             self._check(model)
             try:
                 return fit(model, *arguments, **named)
             finally:
-                self.fitting -= 1
+                self.open_fit_calls -= 1
 
         self.trainer.fit = run_fit
 
@@ -83,13 +83,13 @@ class FitRecorder:
         if self.finished:
             return
         name, replicas = type(model).__name__, model.distribute_strategy.num_replicas_in_sync
-        if self.unfit:
-            self.below = self.unfit
+        if self.why_not_counted:
+            self.refusal = self.why_not_counted
         elif type(model).make_train_function is not self.trainer.make_train_function:
-            self.below = OWN_FUNCTION % name
+            self.refusal = OWN_FUNCTION % name
         elif replicas > 1:
-            self.below = SEVERAL_REPLICAS % (name, replicas)
-        if self.below:
+            self.refusal = SEVERAL_REPLICAS % (name, replicas)
+        if self.refusal:
             self.done(None)
 
     def run_train_function(self, model: Any, function: Any, iterator: Any) -> Any:
@@ -108,16 +108,16 @@ class FitRecorder:
         place = self.wanted - self.steps - 1
         if place < len(batches):
             self.finished = True
-            by = "fit" if self.fitting else "train_on_batch"
-            self.done((model, Batch(_present(batches[place]), self.wanted, by)))
-        logs = function(_again(batches, iterator))
+            by = "fit" if self.open_fit_calls else "train_on_batch"
+            self.done((model, Batch(_without_empty_optionals(batches[place]), self.wanted, by)))
+        logs = function(_replay(batches, iterator))
         self.steps += len(batches)
         return logs
 
     def summary(self) -> dict[str, Any]:
-        """What it has seen of the program, where that ends before its step does."""
-        without = "" if self.steps else FIT_NOT_CALLED % (f"{self.fits} time" + "s" * (self.fits != 1))
-        return {"calls": 0, "steps": self.steps, "below": self.below, "without": without}
+        """Counts so far, for a program that ended before the requested step."""
+        no_step_note = "" if self.steps else FIT_NOT_CALLED % (f"{self.fit_calls} time" + "s" * (self.fit_calls != 1))
+        return {"calls": 0, "steps": self.steps, "below": self.refusal, "without": no_step_note}
 
 
 class WatchedTrainFunction:
@@ -131,36 +131,36 @@ class WatchedTrainFunction:
         return self.watch.run_train_function(self.model, self.function, iterator)
 
 
-class Fits:
-    """The batches of a model's ``fit``, which has just begun: ``taken`` gets the model, the shapes of each batch, and a function
-    that returns it, or None for one that has run. ``unfit`` says why they cannot be followed."""
+class FitBatches:
+    """The batches of a model's ``fit``, which has just begun: ``on_batch`` gets the model, the shapes of each batch, and a
+    function that returns it, or None for one that has run. ``why_not_counted`` says why they cannot be followed."""
 
-    def __init__(self, model: Any, taken: Callable[..., None]) -> None:
-        self.model, self.taken, self.function = model, taken, model.train_function
-        self.unfit = _unfit(model)
-        self._one: tuple[str, ...] = ()  # the shapes of every batch of an iterator whose shapes are fixed
-        self._of: Any = None
-        if not self.unfit:
+    def __init__(self, model: Any, on_batch: Callable[..., None]) -> None:
+        self.model, self.on_batch, self.function = model, on_batch, model.train_function
+        self.why_not_counted = _why_not_counted(model)
+        self._fixed_shapes: tuple[str, ...] = ()  # the shapes of every batch of an iterator whose shapes are fixed
+        self._fixed_spec: Any = None
+        if not self.why_not_counted:
             model.train_function = self._run_train_function
 
     def _run_train_function(self, iterator: Any) -> Any:
         """The train function is called."""
         each = int(self.model.steps_per_execution)
-        if each == 1 and self._of is not None and getattr(iterator, "element_spec", None) == self._of:
+        if each == 1 and self._fixed_spec is not None and getattr(iterator, "element_spec", None) == self._fixed_spec:
             logs = self.function(iterator)
-            self.taken(self.model, self._one, None)
+            self.on_batch(self.model, self._fixed_shapes, None)
             return logs
         batches = [data for _, data in zip(range(each), iterator, strict=False)]
         if not batches:
             raise StopIteration
         for data in batches:
-            present = _present(data)
+            present = _without_empty_optionals(data)
             shapes = _shapes(present)
-            self.taken(self.model, shapes, functools.partial(Batch, present))
+            self.on_batch(self.model, shapes, functools.partial(Batch, present))
         kind = getattr(iterator, "element_spec", None)
         if kind is not None and _has_fixed_shapes(kind):
-            self._of, self._one = kind, shapes
-        return self.function(_again(batches, iterator))
+            self._fixed_spec, self._fixed_shapes = kind, shapes
+        return self.function(_replay(batches, iterator))
 
     def close(self) -> None:
         """The training is done."""
@@ -168,7 +168,7 @@ class Fits:
             self.model.train_function = self.function
 
 
-def _unfit(model: Any) -> str:
+def _why_not_counted(model: Any) -> str:
     import keras
 
     name, replicas = type(model).__name__, model.distribute_strategy.num_replicas_in_sync
@@ -193,9 +193,9 @@ def _has_fixed_shapes(kind: Any) -> bool:
     return all(isinstance(spec, tf.TensorSpec) and spec.shape.is_fully_defined() for spec in leaves)
 
 
-def _again(batches: list[Any], iterator: Any) -> Any:
-    """An iterator of these batches. One of the same kind as ``iterator`` calls the very function that it would, whose random
-    numbers go on; Keras takes batches from any other as well."""
+def _replay(batches: list[Any], iterator: Any) -> Any:
+    """An iterator of these batches. One of the same kind as ``iterator`` reuses the traced function, so its random state
+    continues; Keras takes batches from any other as well."""
     import tensorflow as tf
 
     kind = getattr(iterator, "element_spec", None)
@@ -204,7 +204,7 @@ def _again(batches: list[Any], iterator: Any) -> Any:
     return iter(tf.data.Dataset.from_generator(lambda: iter(batches), output_signature=kind))
 
 
-def _present(data: Any) -> Any:
+def _without_empty_optionals(data: Any) -> Any:
     """The batch with None where TensorFlow's iterator has an empty Optional, as Keras passes it on."""
     import tensorflow as tf
 

@@ -58,8 +58,8 @@ class FitTrainingRun(TrainingRun):
         """The training of this model begins."""
         self.close()
         self._models.setdefault(model, len(self._models))
-        self._fit = adapter_of(self.framework).fits(model, self._take_batch)
-        self._withheld = self._withheld or self._fit.unfit
+        self._fit = adapter_of(self.framework).follow_fit(model, self._take_batch)
+        self._withheld = self._withheld or self._fit.why_not_counted
 
     def close(self, error: BaseException | None = None) -> None:
         """The training is done, or ``error`` ended it. Nothing is left on the model."""
