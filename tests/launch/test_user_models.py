@@ -11,7 +11,6 @@ import pytest
 from reconcile.core.errors import UsageError
 from reconcile.core.registry import frameworks
 from reconcile.launch import user_models
-from reconcile.launch.request import RunRequest
 from reconcile.model_zoo.pair import Input
 from reconcile.worker.factory import FactoryPair
 from tests.cli.conftest import Stub, stub
@@ -99,18 +98,6 @@ def test_a_factory_that_is_not_one_is_said(text: str, said: str) -> None:
     with pytest.raises(UsageError) as refused:
         user_models.factory("torch", text)
     assert said in str(refused.value)
-
-
-def test_what_the_user_said_reaches_the_runner(stub: Stub) -> None:
-    args = ("--torch", "a.b:make", "--tf", "c:make", "--input", "1,3", "--input", "ids=4:int64")
-    assert stub.call("run", *args, "--out", str(stub.folder)).exit_code == 0
-    (request,) = stub.requests
-    inputs = (Input("", (1, 3), ""), Input("ids", (4,), "int64"))
-    assert request == RunRequest(
-        "", {}, factories={"torch": "a.b:make", "tf": "c:make"}, inputs=inputs, every_convention=True
-    )
-    again = "reconcile run --torch a.b:make --tf c:make --input 1,3 --input ids=4:int64\n"
-    assert again in (stub.folder / "toy.md").read_text()
 
 
 @pytest.mark.parametrize(
