@@ -41,6 +41,8 @@ def list_configurations(named: Sequence[str], longest: int) -> dict[str, Mapping
     for name in named or TYPES:
         source = find_source(name)
         if source is not None:
+            if name_model(name) in found:
+                raise UsageError(f"two configurations are called {name_model(name)}: rename one of the files.")
             found[name_model(name)] = settings_of(source)
             continue
         try:

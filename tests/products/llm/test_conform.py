@@ -8,15 +8,19 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
 import pytest
 
 from reconcile.core.causes import Cause
+from reconcile.core.errors import UsageError
 from reconcile.core.records import Trace
+from reconcile.products.llm import conform
 from reconcile.products.llm.comparison import Quote
-from reconcile.products.llm.conform import choose_known, fill_cells, remember
+from reconcile.products.llm.conform import choose_known, fill_cells, list_configurations, remember
 from reconcile.products.llm.conform_page import describe_cells
 from reconcile.products.llm.functions.cells import Cell, Verdict, fill_cell, judge
 from reconcile.products.llm.functions.explain import Functions
@@ -69,6 +73,29 @@ def test_a_task_ends_with_the_process_that_started_it() -> None:
         starter.kill()
         assert starter.stdout.read() == ""
         assert time.monotonic() - begun < 30
+
+
+def test_a_configuration_is_a_file_or_a_type(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Two files of one name, and a type that is none, are refused."""
+    types = SimpleNamespace(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES={"small": "", "broken": ""})
+    monkeypatch.setitem(sys.modules, "transformers.models.auto.modeling_auto", types)
+    monkeypatch.setattr(conform, "make_default", lambda name, longest: {"small": {"longest": longest}}[name])
+    files = [tmp_path / folder / "mine.json" for folder in ("a", "b")]
+    for file in files:
+        file.parent.mkdir()
+        file.write_text('{"model_type": "small"}')
+    assert list_configurations((), 80) == {"small": {"longest": 80}}
+    assert list_configurations([str(files[0]), "small"], 80) == {
+        "mine": {"model_type": "small"},
+        "small": {"longest": 80},
+    }
+    for wrong, said in (
+        (list(map(str, files)), "mine"),
+        (["broken"], "broken"),
+        ([str(tmp_path / "none.json")], "none.json"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            list_configurations(wrong, 80)
 
 
 @pytest.mark.parametrize(
