@@ -55,7 +55,7 @@ def collect_at(
     with reraise_signals(), scratch() as folder:
         meta, outcomes = start_workers(request, models, counters, folder, progress, points, counting)
     collected = []
-    for index, described in enumerate(worker_files.points(meta, len(points))):
+    for index, described in enumerate(worker_files.point_descriptions(meta, len(points))):
         at = {
             name: {task: done[at_point(task, index)] for task in (TRACE, *counters) if at_point(task, index) in done}
             for name, done in outcomes.items()

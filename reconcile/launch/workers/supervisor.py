@@ -219,7 +219,7 @@ class Supervisor:
 
     def _read_confined(self, folder: Path) -> bool:
         """Report how the worker is confined, once that is known; a file whose worker cannot be confined is refused."""
-        reasons = worker_files.confinement(folder, reaper.CONFINED, self._confinement.LIMITS)
+        reasons = worker_files.read_confinement(folder, reaper.CONFINED, self._confinement.LIMITS)
         if reasons is None:
             return False
         if not self._confinement.holds(reasons):
@@ -228,7 +228,7 @@ class Supervisor:
         return True
 
     def _read_meta(self, folder: Path) -> None:
-        meta = worker_files.meta(folder) if self.meta is None else None
+        meta = worker_files.read_meta(folder) if self.meta is None else None
         if meta is not None:
             if "error" in meta:
                 self._kill()

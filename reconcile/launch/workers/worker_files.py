@@ -1,4 +1,7 @@
-"""Reads and validates the files that a worker writes: the model's own code runs in that process and may have changed them."""
+"""Reads and validates the files that a worker writes: the model's own code runs in that process and may have changed them.
+
+``check_room`` writes one of its own, to test for a full disk.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +18,16 @@ from ...core.errors import UsageError, reason
 from ...core.records import Ledger, Trace, from_json
 from ...core.user_files import read_file
 
-META: Mapping[str, type] = {
+META_FIELDS: Mapping[str, type] = {
     "name": str, "params": dict, "layers": list, "notes": list, "published": list, "doc": str, "source": str,
     "frameworks": list,
 }  # fmt: skip
 """The fields of a pair's description of itself, with their types."""
-LARGEST = 1 << 30
+MAX_FILE_BYTES = 1 << 30
 """Bytes of the largest file that a worker writes: a trace of some million ops."""
 PHASES = ("loading", "started", "done", "failed")
 """What a worker says of a task."""
-SPARE = 1 << 16
+FREE_BYTES_NEEDED = 1 << 16
 """Bytes for which a worker's folder has room unless the disk is full."""
 
 
@@ -39,17 +42,17 @@ class Outcome:
     beyond: bool = False
 
 
-def meta(folder: Path) -> dict[str, Any] | None:
+def read_meta(folder: Path) -> dict[str, Any] | None:
     """The pair's description of itself, or ``{"error": why}``; None if it is not written yet. Raises UsageError."""
-    data = _table(folder, "meta.json")
+    data = _read_object(folder, "meta.json")
     if data is not None:
-        _check("meta.json", data, {"error": str} if "error" in data else META)
+        _check("meta.json", data, {"error": str} if "error" in data else META_FIELDS)
         if not all(isinstance(name, str) for name in data.get("frameworks", ())):
             raise _refuse_damaged("meta.json", "frameworks")
     return data
 
 
-def points(meta: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
+def point_descriptions(meta: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
     """The description of a model at each of ``count`` points. Raises UsageError."""
     tables = meta.get("points")
     if not isinstance(tables, list) or len(tables) != count or not all(isinstance(table, dict) for table in tables):
@@ -59,17 +62,18 @@ def points(meta: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
 
 def refusal(folder: Path) -> dict[str, Any] | None:
     """Why the user's own code cannot be used: ``error`` and whether it ``declined``; None if it can. Raises UsageError."""
-    return _table(folder, "refused.json", {"error": str, "declined": bool})
+    return _read_object(folder, "refused.json", {"error": str, "declined": bool})
 
 
 def read_watched(folder: Path) -> dict[str, Any] | None:
     """What a watched program did; None if its process ended without writing the file. Raises UsageError."""
-    return _table(folder, "seen.json", {"imported": list, "done": bool, "error": str})
+    return _read_object(folder, "seen.json", {"imported": list, "done": bool, "error": str})
 
 
-def confinement(folder: Path, name: str, layers: Mapping[str, Any]) -> dict[str, Any] | None:
-    """For each layer why it is not in force, '' if it is; None if that is not written yet. Raises UsageError."""
-    return _table(folder, name, dict.fromkeys(layers, str))
+def read_confinement(folder: Path, name: str, layers: Mapping[str, Any]) -> dict[str, Any] | None:
+    """For each layer of confinement (not of a model), why it is off, '' if it is on; None if that is not written yet. Raises
+    UsageError."""
+    return _read_object(folder, name, dict.fromkeys(layers, str))
 
 
 def events(folder: Path, seen: int, tasks: Sequence[str]) -> list[dict[str, str]]:
@@ -88,7 +92,7 @@ def outcome(folder: Path, task: str) -> Outcome | None:
         text = _text(folder, f"{task}.json")
         if text is not None:
             return Outcome(_parse_text(f"{task}.json", text, from_json))
-        data = _table(folder, f"{task}.error.json", {"reason": str, "missing": str, "beyond": bool})
+        data = _read_object(folder, f"{task}.error.json", {"reason": str, "missing": str, "beyond": bool})
         return None if data is None else Outcome(None, data["reason"], data["missing"], data["beyond"])
     except UsageError as error:
         return Outcome(None, str(error).rstrip("."))
@@ -97,12 +101,12 @@ def outcome(folder: Path, task: str) -> Outcome | None:
 def check_room(folder: Path) -> None:
     """Raise OSError if the disk under a worker's folder is full: the worker could then not say why it ended."""
     with contextlib.suppress(FileNotFoundError), tempfile.TemporaryFile(dir=folder) as spare:
-        spare.write(bytes(SPARE))
+        spare.write(bytes(FREE_BYTES_NEEDED))
         spare.flush()
 
 
-def _table(folder: Path, name: str, fields: Mapping[str, type] | None = None) -> dict[str, Any] | None:
-    """The table in a file, with at least these fields; None if there is no file."""
+def _read_object(folder: Path, name: str, fields: Mapping[str, type] | None = None) -> dict[str, Any] | None:
+    """The JSON object in a file, with at least these fields; None if there is no file."""
     text = _text(folder, name)
     data = None if text is None else _parse_text(name, text, _plain_table)
     return data if data is None or fields is None else _check(name, data, fields)
@@ -117,7 +121,7 @@ def _plain_table(text: str) -> dict[str, Any]:
 
 def _text(folder: Path, name: str) -> str | None:
     try:
-        return read_file(folder / name, LARGEST).decode()
+        return read_file(folder / name, MAX_FILE_BYTES).decode()
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:

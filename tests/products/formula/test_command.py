@@ -43,7 +43,7 @@ def test_wrong_inputs_are_one_sentence(
 
 def test_the_counts_at_a_point_know_their_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "start_workers", lambda *_: ({"frameworks": []}, {}))
-    monkeypatch.setattr(worker_files, "points", lambda *_: [{}])
+    monkeypatch.setattr(worker_files, "point_descriptions", lambda *_: [{}])
     asked = run_request(torch="net:make", pass_="decode", context=8)
     (collected,) = runner.collect_at(asked, [Point({}, ())], lambda _event: None, counting=False)
     assert collected.meta["context"] == 8
