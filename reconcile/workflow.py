@@ -4,8 +4,8 @@
 read           the options become a request: ``run_request`` (launch/request.py)
 ``prepare``    the conventions and the formulas that the request names: ``prepare_conventions``
                (launch/choose.py)
-``collect``    ``choose_counters``, ``find_models`` (launch/choose.py), ``start_workers`` and ``read_records``
-               (launch/runner.py): what comes out are traces and ledgers
+``collect``    ``choose_counters``, ``model_fields_by_framework`` (launch/choose.py), ``start_workers`` and
+               ``read_records`` (launch/runner.py): what comes out are traces and ledgers
 ``settle``     traces and ledgers become statements, layers and a verdict: one ``Answer`` (engine/settle.py)
 ``extend``     products add to the answer what they know of the model (hooks on an answer,
                core/product.py)

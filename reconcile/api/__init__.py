@@ -95,7 +95,7 @@ def run(
     """
     from ..core.errors import UsageError, unknown
     from ..core.registry import frameworks
-    from ..launch.choose import MAPPED, one_model
+    from ..launch.choose import MODELS_PER_MAPPING, check_one_model
     from ..launch.request import models_of, run_request
 
     more = {name: others.pop(name) for name in KEYWORDS if name in others}
@@ -105,10 +105,10 @@ def run(
     given = models_of(dict(torch=torch, tf=tf, **others))
     set_ = {name: str(value) for name, value in (overrides or {}).items()}
     if model is not None or set_:
-        one_model(model, given, set_, inputs)
+        check_one_model(model, given, set_, inputs)
     elif not given:
         raise UsageError("give a model: torch=..., tf=... or both.")
-    if mapping is not None and sum(frameworks()[name].aligned for name in given) != MAPPED:
+    if mapping is not None and sum(frameworks()[name].aligned for name in given) != MODELS_PER_MAPPING:
         raise UsageError("mapping= is for two models: give both torch= and tf=.")
     named = next(
         (name for name, each in given.items() if isinstance(each, str)), "model" if model is not None else None

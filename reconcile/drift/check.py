@@ -13,7 +13,7 @@ from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError, br
 from ..core.registry import known_counters
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected, without_absent
-from ..launch.choose import conventions_of, formulas_of, pair_of
+from ..launch.choose import checked_pair_path, conventions_of, formulas_of
 from ..launch.request import RunRequest
 from ..launch.runner import collect
 from ..launch.workers.supervisor import Event
@@ -144,7 +144,7 @@ def _read_existing(request: RunRequest, path: Path, remedy: str) -> Baseline:
     """The baseline. Raises NoBaseline if it is missing, and UsageError for a name that is no model or a file that is no pair."""
     if not os.path.lexists(path):
         if not request.factories:
-            pair_of(request.model)
+            checked_pair_path(request.model)
         raise NoBaseline(f"there is no baseline {brief(path)}. Take one with: {remedy}")
     return load(path)
 

@@ -24,11 +24,11 @@ from . import user_models
 from .environments.interpreters import python_path
 from .request import RunRequest
 
-MAPPED = 2
+MODELS_PER_MAPPING = 2
 """The number of models whose layers a mapping file (--mapping) pairs."""
 
 
-def one_model(
+def check_one_model(
     model: str | None,
     factories: Mapping[str, str],
     overrides: Mapping[str, str],
@@ -55,7 +55,7 @@ def one_model(
         )
     if model is not None and inputs:
         raise UsageError(f"--input is for {option_names()}; a pair defines its own inputs (see --set).")
-    if mapped and len([name for name in factories if frameworks()[name].aligned]) != MAPPED:
+    if mapped and len([name for name in factories if frameworks()[name].aligned]) != MODELS_PER_MAPPING:
         raise UsageError(f"{mapped} is for two models of your own: give two of {option_names()}.")
     if factories and overrides:
         raise UsageError("--set is for the parameters of a pair; your own factory takes none.")
@@ -70,7 +70,8 @@ def option_names(between: str = " and ") -> str:
 
 @contextmanager
 def prepare_conventions(request: RunRequest) -> Iterator[Conventions]:
-    """The conventions of the request, and within this context its formulas. Raises UsageError as both of these do."""
+    """The conventions of the request, and within this context its formulas. Raises UsageError like ``conventions_of`` and
+    ``formulas_of``."""
     conventions = conventions_of(request)
     with formulas_of(request):
         yield conventions
@@ -85,7 +86,7 @@ def formulas_of(request: RunRequest) -> Iterator[None]:
         return
     from ..work.formula_files import load_formulas
 
-    load()  # a user's formula is held against the tool's own, of whatever framework
+    load()  # a user's formula is compared with the tool's own, of whatever framework
     with restore_registry():
         load_formulas(request.formulas, request.timeout)
         yield
@@ -102,7 +103,7 @@ def conventions_of(request: RunRequest) -> Conventions:
     return Conventions(choose(request.convention, every), every)
 
 
-def find_models(request: RunRequest) -> dict[str, dict[str, Any]]:
+def model_fields_by_framework(request: RunRequest) -> dict[str, dict[str, Any]]:
     """The fields of each framework's request that name the model: a pair file with its parameters, or a user's own model."""
     paths = python_path()
     if request.factories:
@@ -110,7 +111,7 @@ def find_models(request: RunRequest) -> dict[str, dict[str, Any]]:
             request.factories, request.inputs, request.files, request.arguments, request.example
         )
         return {name: {"model": model, "paths": (*request.paths, *paths)} for name, model in models.items()}
-    file = pair_of(request.model)
+    file = checked_pair_path(request.model)
     in_zoo = request.model in loading.zoo_names()
     if in_zoo and request.overrides:
         try:
@@ -176,11 +177,11 @@ def _list_requested(request: RunRequest) -> tuple[str, ...]:
 
 
 def _is_installed(framework: str) -> bool:
-    """Whether the framework is installed here. One without default counters runs its side of a pair only then."""
+    """Whether the framework is installed here. One without default counters is run for a pair only if it is installed."""
     return importlib.util.find_spec(frameworks()[framework].package) is not None
 
 
-def pair_file(model: str) -> str:
+def pair_path(model: str) -> str:
     """Path of the pair file that a model's name or path stands for. Raises UsageError, with the nearest names."""
     path = loading.pair_path(model)
     try:
@@ -188,7 +189,9 @@ def pair_file(model: str) -> str:
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
         if not model.endswith(".py") and (os.sep not in model or isinstance(error, FileNotFoundError)):
             if os.path.exists(f"{model}.py"):
-                raise UsageError(f"the zoo has no model {brief(model)}. For your file, write ./{brief(model)}.py.") from error
+                raise UsageError(
+                    f"the zoo has no model {brief(model)}. For your file, write ./{brief(model)}.py."
+                ) from error
             raise unknown("model", model, loading.zoo_names()) from error
         if isinstance(error, FileNotFoundError):
             raise UsageError(f"there is no pair file {brief(model)}.") from error
@@ -196,9 +199,9 @@ def pair_file(model: str) -> str:
     return path
 
 
-def pair_of(model: str) -> str:
-    """As ``pair_file``. Raises UsageError as well for a file that defines no PAIR, and names the option for a model in it."""
-    path = pair_file(model)
+def checked_pair_path(model: str) -> str:
+    """As ``pair_path``. Raises UsageError as well for a file that defines no PAIR, and names the option for a model in it."""
+    path = pair_path(model)
     text = Path(path).read_bytes()
     if b"PAIR" in text or re.search(rb"import +\*", text):
         return path

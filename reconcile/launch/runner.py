@@ -22,7 +22,7 @@ from ..core.registry import find_packages, frameworks, known_counters, title
 from ..core.signals import reraise_signals
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected
-from .choose import choose_counters, find_models
+from .choose import choose_counters, model_fields_by_framework
 from .environments.interpreters import Interpreter
 from .request import Point, RunRequest
 from .workers import forked_workers, worker_files
@@ -39,7 +39,7 @@ CollectAt = Callable[[RunRequest, Sequence[Point], Callable[[Event], None], bool
 def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _event: None) -> Collected:
     """Run the workers and read the files that they write. Raises UsageError as ``run`` does."""
     counters = choose_counters(request)
-    models = find_models(request)
+    models = model_fields_by_framework(request)
     with reraise_signals(), scratch() as folder:
         meta, outcomes = start_workers(request, models, counters, folder, progress)
     traces, ledgers = read_records(meta, counters, outcomes, request)
@@ -51,7 +51,7 @@ def collect_at(
 ) -> list[Collected]:
     """Run a model at several points, in one worker per framework. Raises UsageError as ``run`` does."""
     counters = choose_counters(request)
-    models = find_models(replace(request, overrides=points[0].overrides, inputs=points[0].inputs))
+    models = model_fields_by_framework(replace(request, overrides=points[0].overrides, inputs=points[0].inputs))
     with reraise_signals(), scratch() as folder:
         meta, outcomes = start_workers(request, models, counters, folder, progress, points, counting)
     collected = []

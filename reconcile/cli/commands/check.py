@@ -88,7 +88,7 @@ def check(
     given = models_of(asked)
     if not given and asked["model"] is None:
         raise UsageError("name a model as in `reconcile run`, or give two saved files: A.json B.json.")
-    choose.one_model(asked["model"], given, asked["overrides"], asked["inputs"], example=asked["args"])
+    choose.check_one_model(asked["model"], given, asked["overrides"], asked["inputs"], example=asked["args"])
     if against and update:
         raise UsageError("--update writes below --baselines; it does not go with --against.")
     if total is not None and (update or formats != "text"):

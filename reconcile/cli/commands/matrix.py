@@ -60,7 +60,7 @@ def matrix(
     """
     from ...core import atomic
     from ...launch import choose
-    from ...launch.choose import conventions_of, pair_of
+    from ...launch.choose import checked_pair_path, conventions_of
     from ...launch.request import models_of, run_request
     from ...matrix import report
     from ...matrix.run import run_matrix
@@ -70,11 +70,11 @@ def matrix(
     from ..screen import print_safely
 
     given = models_of(asked)
-    choose.one_model(asked["model"], given, asked["overrides"], asked["inputs"], example=asked["args"])
+    choose.check_one_model(asked["model"], given, asked["overrides"], asked["inputs"], example=asked["args"])
     chosen = environments(names, file, with_, python, given)
     request = run_request(**asked)
     if not given:
-        pair_of(request.model)  # before minutes go into environments
+        checked_pair_path(request.model)  # before minutes go into environments
     conventions_of(request)
     atomic.prepare(out)
 

@@ -51,7 +51,7 @@ def run(
     """
     from ...core import atomic
     from ...core.records import TRAINING
-    from ...launch.choose import one_model
+    from ...launch.choose import check_one_model
     from ...launch.request import models_of, run_request
     from ...report import reports
     from ...report.view import default_statement
@@ -62,7 +62,7 @@ def run(
 
     added = ADDED.take_values(asked)
     mapped = "--mapping" if asked["mapping"] else "--write-mapping" if write_mapping else ""
-    one_model(asked["model"], models_of(asked), asked["overrides"], asked["inputs"], mapped, asked["args"])
+    check_one_model(asked["model"], models_of(asked), asked["overrides"], asked["inputs"], mapped, asked["args"])
     if mapped:
         from ...align.mapping import check, format_mapping
 

@@ -99,7 +99,7 @@ def decode(
     from .search import search
 
     wanted = figure(" ".join(number))
-    choose.one_model(asked["model"], models_of(asked), asked["overrides"], asked["inputs"])
+    choose.check_one_model(asked["model"], models_of(asked), asked["overrides"], asked["inputs"])
     request = run_request(**asked)
     name = request.model or user_models.name_of(request.factories)
     if no_run and request.factories:

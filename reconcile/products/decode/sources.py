@@ -13,7 +13,7 @@ from ...core.results import Claim
 from ...drift import baselines
 from ...engine.reconcile import Missing
 from ...engine.settle import Collected
-from ...launch.choose import pair_file
+from ...launch.choose import pair_path
 from ...launch.environments.definitions import CURRENT, Environment
 from ...launch.environments.definitions import load as load_environments
 from ...launch.request import RunRequest, run_request
@@ -84,7 +84,7 @@ def gather(
     Raises UsageError for unknown models, environments and counters, for damaged baselines, and if there is no data at all.
     """
     if request.model:
-        pair_file(request.model)
+        pair_path(request.model)
     check_names("counter", request.counters, known_counters())
     known = load_environments() if known is None else known
     kept = load_saved_sources(request, folders)

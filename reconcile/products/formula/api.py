@@ -102,7 +102,7 @@ def polynomials(
         raise unknown("argument of reconcile.polynomials", stray, known)
     given = models_of(dict(torch=torch, tf=tf, **models))
     texts, set_ = workers.shapes(inputs), {name: str(value) for name, value in (overrides or {}).items()}
-    choose.one_model(model, given, set_, texts)
+    choose.check_one_model(model, given, set_, texts)
     template = Template(read_variables(texts_of(at)), texts, set_)
     tell = progress or (lambda _event: None)
     if model is None and not any(isinstance(each, str) for each in given.values()):

@@ -79,7 +79,7 @@ def formula(
     from .run_points import in_workers
     from .variables import Template, read_variables
 
-    choose.one_model(asked["model"], models_of(asked), overrides, inputs)
+    choose.check_one_model(asked["model"], models_of(asked), overrides, inputs)
     request = run_request(**asked)
     if request.files:
         raise UsageError("a model file has the sizes that it was saved with: name a function that makes the model.")

@@ -13,7 +13,7 @@ from ...core.framework import Framework
 from ...core.protocol import TRACE, WorkerRequest, to_text
 from ...core.registry import frameworks, known_counters
 from ...core.signals import reraise_signals
-from ...launch.choose import find_models
+from ...launch.choose import model_fields_by_framework
 from ...launch.request import RunRequest
 from ...launch.runner import counters_of_request, describe_lacking
 from ...launch.user_models import counters_of
@@ -87,7 +87,7 @@ def _run_world(
             device=request.device,
             training=request.training,
             lacking=describe_lacking(framework, request),
-            **find_models(request)[framework.name],
+            **model_fields_by_framework(request)[framework.name],
         )
         asked = {"request": to_text(body), "world": world, "ranks": ranks, "at_once": os.cpu_count() or 1}
         own = {"TMPDIR": str(folder)}

@@ -11,7 +11,7 @@ from ...core.errors import UsageError, brief, check_names, short, unknown
 from ...core.framework import absolute
 from ...core.registry import frameworks
 from ...launch import user_models
-from ...launch.choose import pair_file
+from ...launch.choose import pair_path
 from ...launch.environments.definitions import load as environments
 from ...launch.workers.function_call import NoAnswer, call_in_process
 from ...model_zoo.loading import load_pair, resolve, zoo_names
@@ -95,7 +95,7 @@ def cells_of(
 
 def pair(model: str, overrides: Mapping[str, str] | None = None, name: str = "") -> Cell:
     """A pair of the zoo, or one in a file. Raises UsageError for a model or a parameter that is not there."""
-    path = pair_file(model)
+    path = pair_path(model)
     if model in zoo_names():
         try:
             resolve(load_pair(path), dict(overrides or {}))

@@ -54,7 +54,7 @@ def upgrade(
     from ...core.registry import known_counters
     from ...drift.report import details, verdict
     from ...launch import choose
-    from ...launch.choose import pair_of
+    from ...launch.choose import checked_pair_path
     from ...launch.environments.definitions import CURRENT
     from ...launch.environments.interpreters import running_version
     from ...launch.environments.runs import collect_in, make_interpreter
@@ -69,9 +69,9 @@ def upgrade(
     if own:
         if families:
             raise UsageError("--case names layers of the zoo, and your model takes their place: leave one of them out.")
-        choose.one_model(asked["model"], given, asked["overrides"], asked["inputs"], example=asked["args"])
+        choose.check_one_model(asked["model"], given, asked["overrides"], asked["inputs"], example=asked["args"])
         if not given:
-            pair_of(asked["model"])
+            checked_pair_path(asked["model"])
     wanted = run_request(counters=counters).counters if counters else ()
     check_names("counter", wanted, known_counters())
     check_names("family", families, all_families())

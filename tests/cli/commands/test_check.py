@@ -55,7 +55,7 @@ class Bench:
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     made = Bench(tmp_path / "b")
     monkeypatch.setattr(checking, "collect", made.collect)
-    monkeypatch.setattr(checking, "pair_of", made.known.append)  # every name is a model's
+    monkeypatch.setattr(checking, "checked_pair_path", made.known.append)  # every name is a model's
     return made
 
 
