@@ -70,13 +70,7 @@ CLOSED = {
     "addbmm, beta 0": ("aten.addbmm", [(2, 4), (3, 2, 3), (3, 3, 4)], [(2, 4)], {"beta": 0}, Work(72, 24, add=16)),
     "addbmm, alpha": ("aten.addbmm", [(2, 4), (3, 2, 3), (3, 3, 4)], [(2, 4)], {"alpha": 2}, Work(72, 24, 24, 24)),
     "addr": ("aten.addr", [X, (2,), (3,)], [X], {}, Work(mul=N, add=N)),
-    # 2 rows x 5 features: (1, 3) @ (3, 4) . (4,), added to a zeroed output, and the bias
-    "bilinear": ("aten.bilinear", [(2, 3), (2, 4), (5, 3, 4), (5,)], [(2, 5)], {}, Work(10 * (12 + 4), 10 * 5, 20)),
     # 3 queries of 4, 5 keys, values of 6: softmax of 3 rows of 5 with its guard
-    "attention, one head": (
-        "aten.scaled_dot_product_attention", [(3, 4), (5, 4), (5, 6)], [(3, 6)], {},
-        Work(mac=15 * 4 + 18 * 5, accumulators=15 + 18, mul=12 + 20, cmp=12 + 15, add=15 + 12, special=15, div=15),
-    ),
     "attention, dropout": (
         "aten.scaled_dot_product_attention", [(3, 4), (5, 4), (5, 6)], [(3, 6)], {"dropout_p": 0.1},
         Work(mac=150, accumulators=33, mul=32 + 15, cmp=27, add=27, special=15, div=15 + 15),
