@@ -3,7 +3,7 @@
 Workers in legacy environments import it as well: Python 3.6 syntax, and no import of a large package.
 """
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 
 _HOMES = {
