@@ -1,6 +1,7 @@
-"""Rules of cpu_libraries: the multiply-adds of an op's log lines, and whether these lines are the products that the op asks for.
+"""Rules of cpu_libraries: ``products_of`` reads an op's log lines, and ``agrees`` checks them against the op (``CHECKS``).
 
-An op agrees with its lines by sizes, product by product, never by a sum alone.
+The sizes of every product must match, not only the total. Two other cases are recognised: a convolution's bias that was
+multiplied by ones (``bias_as_product``), and attention that left out masked blocks (``skips_masked``).
 """
 
 from __future__ import annotations
@@ -42,24 +43,24 @@ Agrees = Callable[[Op, Sequence[Product]], bool]
 
 
 def agrees(op: Op, products: Sequence[Product]) -> bool:
-    """Whether these are the products of the op by their sizes; False for an op of which no rule says its products."""
+    """Whether these are the products of the op by their sizes; False for an op that has no rule."""
     check = CHECKS.get(op.op)
     return check is not None and all(p.sizes for p in products) and check(op, products)
 
 
-def _once(products: Sequence[Product], wanted: Matrices, times: int) -> bool:
+def _are_exactly(products: Sequence[Product], wanted: Matrices, times: int) -> bool:
     """Whether these are products of such matrices and nothing else, ``times`` of them."""
     return {matrices(p) for p in products} == {wanted} and sum(map(batches, products)) == times
 
 
-def _matrices(first: int) -> Agrees:
+def _matrix_product_rule(first: int) -> Agrees:
     """A product of the tensors from ``first`` on: (..., M, K) and (..., K, N); of a vector N is 1."""
 
     def check(op: Op, products: Sequence[Product]) -> bool:
         left, right = shapes_of(op)[first : first + 2]
         wide = (*right, 1) if len(right) == 1 else right
         tall = (1, *left) if len(left) == 1 else left
-        return _once(products, (in_order(tall[-2], wide[-1]), tall[-1]), prod(tall[:-2]))
+        return _are_exactly(products, (in_order(tall[-2], wide[-1]), tall[-1]), prod(tall[:-2]))
 
     return check
 
@@ -68,30 +69,30 @@ def _spread_values(values: Sequence[int], rank: int) -> list[int]:
     return list(values) * rank if len(values) == 1 else list(values)
 
 
-DESCRIBED = ("convolution:", "deconvolution:")
+DESCRIPTOR_PREFIXES = ("convolution:", "deconvolution:")
 
 
 def _convolution(op: Op, products: Sequence[Product]) -> bool:
     """By oneDNN's descriptor, or as matrices of unfolded patches (im2col), one for each sample and group."""
-    given, weight = shapes_of(op)[:2]
+    data_shape, weight = shapes_of(op)[:2]
     out = result_of(op)
-    return _is_convolution(op, products, "forward", given, weight, out)
+    return _is_convolution(op, products, "forward", data_shape, weight, out)
 
 
 def _convolution_gradient(op: Op, products: Sequence[Product]) -> bool:
     """The same of a gradient of data or of weight."""
-    out, given, weight = shapes_of(op)[:3]
+    out, data_shape, weight = shapes_of(op)[:3]
     name = {0: "data", 1: "weight"}.get(op.attrs["part"])
-    return name is not None and _is_convolution(op, products, name, given, weight, out)
+    return name is not None and _is_convolution(op, products, name, data_shape, weight, out)
 
 
 def bias_as_product(op: Op, products: Sequence[Product]) -> bool:
     """Whether a convolution's bias was multiplied by ones, beside the op's own products."""
     if op.op not in ("aten.convolution", "aten._convolution"):
         return False
-    given, weight = shapes_of(op)[:2]
-    wanted = unfolded_matrices(op, given, weight, result_of(op))
-    times = given[0] * int(op.attrs["groups"])
+    data_shape, weight = shapes_of(op)[:2]
+    wanted = unfolded_matrices(op, data_shape, weight, result_of(op))
+    times = data_shape[0] * int(op.attrs["groups"])
     found: Counter[Matrices | None] = Counter()
     for product in products:
         found[matrices(product)] += batches(product)
@@ -99,38 +100,38 @@ def bias_as_product(op: Op, products: Sequence[Product]) -> bool:
 
 
 def _is_convolution(
-    op: Op, products: Sequence[Product], name: str, given: Sequence[int], weight: Sequence[int], out: Sequence[int]
+    op: Op, products: Sequence[Product], name: str, data_shape: Sequence[int], weight: Sequence[int], out: Sequence[int]
 ) -> bool:
     groups = int(op.attrs["groups"])
-    if products[0].routine.startswith(DESCRIBED):
-        return len(products) == 1 and _is_described(op, products[0], given, weight, out, groups)
-    return _once(products, unfolded_matrices(op, given, weight, out)[name], given[0] * groups)
+    if products[0].routine.startswith(DESCRIPTOR_PREFIXES):
+        return len(products) == 1 and _is_described(op, products[0], data_shape, weight, out, groups)
+    return _are_exactly(products, unfolded_matrices(op, data_shape, weight, out)[name], data_shape[0] * groups)
 
 
 def _is_described(
-    op: Op, product: Product, given: Sequence[int], weight: Sequence[int], out: Sequence[int], groups: int
+    op: Op, product: Product, data_shape: Sequence[int], weight: Sequence[int], out: Sequence[int], groups: int
 ) -> bool:
     if product.routine.startswith("deconvolution") is not bool(op.attrs["transposed"]):
         return False
-    rank = len(given) - 2
+    rank = len(data_shape) - 2
     steps = [_spread_values(op.attrs[name], rank) for name in ("stride", "padding", "dilation")]
-    wanted = _sides(given, weight, out)
+    wanted = _sides(data_shape, weight, out)
     for axis, stride, padding, dilation in zip("dhw"[3 - rank :], *steps, strict=True):
         wanted |= {"s" + axis: stride, "d" + axis: dilation - 1, "p" + axis: padding}
     ones = {name: size for name, size in product.sizes.items() if name not in wanted and name != "g"}
     rest = all(size == (0 if name[0] in "dp" else 1) for name, size in ones.items())
-    return rest and _has(product, wanted, groups)
+    return rest and _sizes_match(product, wanted, groups)
 
 
-def _sides(given: Sequence[int], weight: Sequence[int], out: Sequence[int]) -> Sizes:
+def _sides(data_shape: Sequence[int], weight: Sequence[int], out: Sequence[int]) -> Sizes:
     """Samples, channels, filters, and the sides of data, kernel and result, as a descriptor names them."""
-    wanted = {"mb": given[0], "ic": given[1], "oc": out[1]}
-    for i, axis in enumerate("dhw"[5 - len(given) :]):
-        wanted |= {"i" + axis: given[2 + i], "o" + axis: out[2 + i], "k" + axis: weight[2 + i]}
+    wanted = {"mb": data_shape[0], "ic": data_shape[1], "oc": out[1]}
+    for i, axis in enumerate("dhw"[5 - len(data_shape) :]):
+        wanted |= {"i" + axis: data_shape[2 + i], "o" + axis: out[2 + i], "k" + axis: weight[2 + i]}
     return wanted
 
 
-def _has(product: Product, wanted: Sizes, groups: int) -> bool:
+def _sizes_match(product: Product, wanted: Sizes, groups: int) -> bool:
     sizes = product.sizes
     return sizes.get("g", 1) == groups and {name: sizes.get(name) for name in wanted} == wanted
 
@@ -138,15 +139,15 @@ def _has(product: Product, wanted: Sizes, groups: int) -> bool:
 def _packed_linear(op: Op, products: Sequence[Product]) -> bool:
     """Rows of the data by a packed weight (N, K)."""
     data, weight = shapes_of(op)[0], shapes_of(op)[-1]
-    return _once(products, (in_order(prod(data[:-1]), weight[0]), weight[1]), 1)
+    return _are_exactly(products, (in_order(prod(data[:-1]), weight[0]), weight[1]), 1)
 
 
 def _packed_convolution(op: Op, products: Sequence[Product]) -> bool:
     """oneDNN's descriptor; the record of a packed weight has no stride, and the sides of data and result say it."""
-    given, weight = shapes_of(op)[0], shapes_of(op)[-1]
+    data_shape, weight = shapes_of(op)[0], shapes_of(op)[-1]
     out = result_of(op)
     described = len(products) == 1 and products[0].routine.startswith("convolution:")
-    return described and _has(products[0], _sides(given, weight, out), given[1] // weight[1])
+    return described and _sizes_match(products[0], _sides(data_shape, weight, out), data_shape[1] // weight[1])
 
 
 def _recurrent(op: Op, products: Sequence[Product]) -> bool:
@@ -161,8 +162,8 @@ def _recurrent(op: Op, products: Sequence[Product]) -> bool:
             return False
         gates = {1, 3, 4}
         asked = Counter((d["dhc"], width) for d in descriptors for width in (d["slc"], d["sic"]))
-        held = [Counter({(s[0] // g, s[1]): n for s, n in weights.items()}) for g in gates]
-        return asked in held and all(d["t"] * d["mb"] == steps for d in descriptors)
+        expected_by_gates = [Counter({(s[0] // g, s[1]): n for s, n in weights.items()}) for g in gates]
+        return asked in expected_by_gates and all(d["t"] * d["mb"] == steps for d in descriptors)
     left = {shape: count * steps for shape, count in weights.items()}
     for product in products:
         block, batch = block_of(product), batches(product)
@@ -177,7 +178,7 @@ def _recurrent(op: Op, products: Sequence[Product]) -> bool:
     return not any(left.values())
 
 
-def _layer(op: Op, products: Sequence[Product]) -> bool:
+def _recurrent_layer(op: Op, products: Sequence[Product]) -> bool:
     """oneDNN's descriptor of one direction of one layer, forward, or as the gradients of activations or weights."""
     data, weight, recurrent = shapes_of(op)[:3]
     prefix = BOTH_GRADIENTS if op.op.endswith("_backward") else "rnn:forward"
@@ -195,7 +196,7 @@ def _attention(op: Op, products: Sequence[Product]) -> bool:
 
 
 def attended_pairs(op: Op) -> int | None:
-    """Pairs of query and key in the blocks that were multiplied in the call; None if other products stand there."""
+    """Pairs of query and key in the blocks that were multiplied in the call; None if the call ran other products."""
     whole = tiled_pairs(op, [Product(*written) for written in op.attrs.get(PRODUCTS, ())])
     return None if whole is None else whole[0]
 
@@ -224,21 +225,21 @@ PACKED_LINEAR = (
 PACKED_CONVOLUTION = tuple(f"quantized.conv{n}d{after}" for n in (1, 2, 3) for after in ("", "_relu", "_dynamic"))
 
 CHECKS: dict[str, Agrees] = {
-    "aten._int_mm": _matrices(0),
+    "aten._int_mm": _matrix_product_rule(0),
     **dict.fromkeys(PACKED_LINEAR, _packed_linear),
     **dict.fromkeys(PACKED_CONVOLUTION, _packed_convolution),
-    "aten.mm": _matrices(0),
-    "aten.mv": _matrices(0),
-    "aten.dot": _matrices(0),
-    "aten.bmm": _matrices(0),
-    "aten.addmm": _matrices(1),
-    "aten.addmv": _matrices(1),
-    "aten.baddbmm": _matrices(1),
+    "aten.mm": _matrix_product_rule(0),
+    "aten.mv": _matrix_product_rule(0),
+    "aten.dot": _matrix_product_rule(0),
+    "aten.bmm": _matrix_product_rule(0),
+    "aten.addmm": _matrix_product_rule(1),
+    "aten.addmv": _matrix_product_rule(1),
+    "aten.baddbmm": _matrix_product_rule(1),
     "aten.convolution": _convolution,
     "aten._convolution": _convolution,
     "aten.convolution_backward": _convolution_gradient,
-    "aten.mkldnn_rnn_layer": _layer,
-    "aten.mkldnn_rnn_layer_backward": _layer,
+    "aten.mkldnn_rnn_layer": _recurrent_layer,
+    "aten.mkldnn_rnn_layer_backward": _recurrent_layer,
     "aten.lstm": _recurrent,
     "aten.gru": _recurrent,
     "aten.rnn_tanh": _recurrent,
