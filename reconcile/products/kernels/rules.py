@@ -1,7 +1,7 @@
 """Table of the rules that predict, by a GPU kernel's name, how many multiply-adds it runs for an operator (witness.py).
 
 A rule reads the kernel's name, its grid and the operator's sizes, never a count.  Each was tested against what an H100 counted
-(tests/products/kernels).  A kernel without a rule explains nothing: its difference stays in the residual.
+(tests/products/kernels).  A kernel without a rule has no prediction: its difference stays in the residual.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .ncu import Launch
 from .tiles import Case, Product, Rule
 
 
-def _gemm(launch: Launch, case: Case) -> Product | None:
+def _gemm_by_op(launch: Launch, case: Case) -> Product | None:
     if case.op in RECURRENT:
         return recurrent.products(launch, case)
     if case.op in ("aten.convolution", "aten.convolution_backward"):
@@ -30,22 +30,22 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"fmha_cutlass[FB]", attention.efficient),
     (r"RNN_blockPersist_[fb]p", recurrent.persistent),
     (r"gemmSN|gemv|implicit_convolve_sgemm|conv_depthwise2d_forward", tiles.plain),
-    (r"gemm|nvjet", _gemm),
+    (r"gemm|nvjet", _gemm_by_op),
 )
 """Pattern of a kernel's name, and its rule: the first that matches holds."""
 
-PRODUCTS = re.compile(
+MATRIX_KERNELS = re.compile(
     r"gemm|gemv|nvjet|fprop|dgrad|wgrad|conv(?!ert)|fmha|flash_(fwd|bwd_dq)|sdpa|RNN_blockPersist|winograd|cutlass|ImplicitGemm"
 )
 """Names of kernels that multiply matrices: their multiply-adds count, those of other kernels are element by element."""
 
 
-def kind(launch: Launch) -> int:
+def rule_number(launch: Launch) -> int:
     """The number of the rule of a kernel; -1 if it has none."""
     return next((i for i, (pattern, _) in enumerate(RULES) if re.search(pattern, launch.short)), -1)
 
 
-def of(launch: Launch, case: Case) -> Product | None:
+def predict(launch: Launch, case: Case) -> Product | None:
     """What the rule of a kernel says; None if it has no rule, or one that does not fit these sizes."""
-    number = kind(launch)
+    number = rule_number(launch)
     return RULES[number][1](launch, case) if number >= 0 else None

@@ -152,7 +152,7 @@ def _flops(one: Counted) -> int:
     """FLOPs of products: those of tensor cores, else the threads' multiply-adds in a kernel that is made for products."""
     if one.tensor:
         return one.tensor
-    return 2 * one.fma if rules.PRODUCTS.search(one.launch.short) else 0
+    return 2 * one.fma if rules.MATRIX_KERNELS.search(one.launch.short) else 0
 
 
 def _add_flops(kernels: Iterable[Counted]) -> tuple[int, tuple[str, ...]]:
@@ -191,8 +191,8 @@ def _apply_rules(call: Sequence[Counted], key: Key, group: _Group) -> list[tuple
     for one in call:
         if not _flops(one):
             continue
-        kind = rules.kind(one.launch)
-        product = rules.of(one.launch, Case(key[0], key[1], outputs, macs, masked, seen[kind]))
+        kind = rules.rule_number(one.launch)
+        product = rules.predict(one.launch, Case(key[0], key[1], outputs, macs, masked, seen[kind]))
         seen[kind] += 1
         if product is None and "winograd" in one.launch.short:
             return f"{one.launch.short} is Winograd's algorithm, whose products are others than the operator's"
