@@ -1,7 +1,8 @@
-"""Formulas of TensorFlow's linear algebra: factorisations, linear systems, sparse and banded products, complex numbers.
+"""Formulas of TensorFlow's linear algebra (no QR, no SVD), of distinct values and sorted search, and of complex numbers.
 
-Factorisations and systems are counted as ATen's (work/linalg.py), sparse and banded products by their stored values, and complex
-numbers by their parts (aten/complex_numbers.py).
+Factorisations (Cholesky, LU) and linear systems are counted as ATen's (work/linalg.py), sparse and tridiagonal products by their
+stored values, ``Unique`` and ``LowerBound`` by their comparisons (work/ordering.py), and complex numbers by their parts
+(aten/complex_numbers.py).
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ formulas({
         "a multiply-add per stored value and column: core/kernels/sparse_tensor_dense_matmul_op.cc", _sparse_product
     ),
     "SparseMatMul": (  # a (M, K), or (K, M) if transpose_a; both are dense
-        "one dot product of K terms per output element: a dense tensor stores its zeros, and the hint that there are many, for "
-        "which the kernel leaves their products out, changes no product that is asked for: core/kernels/sparse_matmul_op.cc",
+        "one dot product of K terms per output element: a dense tensor stores its zeros; the sparsity hint lets the kernel skip "
+        "them, but is not counted: core/kernels/sparse_matmul_op.cc",
         lambda op: dots(n_out(op), shape(op)[0 if attr(op, "transpose_a", False) else 1]),
     ),
     "Unique UniqueWithCounts": (
@@ -81,14 +82,16 @@ formulas({
     ),
 })  # fmt: skip
 
-POLYNOMIAL = """Add AddV2 Sub Neg Mul Square Sum Prod Cumsum Cumprod AddN BiasAdd MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3
-Einsum XlaEinsum"""
-polynomials(*POLYNOMIAL.split(), source="std::complex, core/kernels/cwise_ops.h")
-_DIRECT = "Cholesky Lu MatrixInverse LogMatrixDeterminant MatrixDeterminant MatrixSolve MatrixTriangularSolve"
+COMPLEX_POLYNOMIAL_OPS = """Add AddV2 Sub Neg Mul Square Sum Prod Cumsum Cumprod AddN BiasAdd
+MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum XlaEinsum"""
+polynomials(*COMPLEX_POLYNOMIAL_OPS.split(), source="std::complex, core/kernels/cwise_ops.h")
+_COMPLEX_UNFIXED_OPS = (
+    "Cholesky Lu MatrixInverse LogMatrixDeterminant MatrixDeterminant MatrixSolve MatrixTriangularSolve"
+)
 formulas({
     "ComplexAbs": ("hypot(a, b): core/kernels/cwise_op_complex_abs.cc", per_output(SPECIAL)),
     "Angle": ("atan2(b, a): core/kernels/cwise_op_arg.cc", per_output(SPECIAL)),
     "Conj": ("0 - b: core/kernels/cwise_op_conj.cc", per_output(ADD)),
-    _DIRECT: (COMPLEX_SOURCE, unfixed(COMPLEX_UNKNOWN)),
+    _COMPLEX_UNFIXED_OPS: (COMPLEX_SOURCE, unfixed(COMPLEX_UNKNOWN)),
 }, register=complex_formula)  # fmt: skip
 no_arithmetic("the parts of a complex number", "Real", "Imag", "Complex")
