@@ -1,7 +1,7 @@
 """Formulas of TensorFlow's linear algebra (no QR, no SVD), of distinct values and sorted search, and of complex numbers.
 
-Factorisations (Cholesky, LU) and linear systems are counted as ATen's (work/linalg.py), sparse and tridiagonal products by their
-stored values, ``Unique`` and ``LowerBound`` by their comparisons (work/ordering.py), and complex numbers by their parts
+Factorisations (Cholesky, LU) and linear systems are counted as ATen's (work/linalg.py), sparse and tridiagonal products by
+their stored values, ``Unique`` and ``LowerBound`` by their comparisons (work/ordering.py), and complex numbers by their parts
 (aten/complex_numbers.py).
 """
 
@@ -67,8 +67,8 @@ formulas({
         "a multiply-add per stored value and column: core/kernels/sparse_tensor_dense_matmul_op.cc", _sparse_product
     ),
     "SparseMatMul": (  # a (M, K), or (K, M) if transpose_a; both are dense
-        "one dot product of K terms per output element: a dense tensor stores its zeros; the sparsity hint lets the kernel skip "
-        "them, but is not counted: core/kernels/sparse_matmul_op.cc",
+        "one dot product of K terms per output element: a dense tensor stores its zeros; the sparsity hint lets the kernel "
+        "skip them, but is not counted: core/kernels/sparse_matmul_op.cc",
         lambda op: dots(n_out(op), shape(op)[0 if attr(op, "transpose_a", False) else 1]),
     ),
     "Unique UniqueWithCounts": (
