@@ -122,10 +122,10 @@ class Capture(adapter.Capture):
         from . import records
 
         def is_leaf(value: Any) -> bool:
-            return adapter.is_leaf(value) or bool(records.summary(value))
+            return adapter.is_leaf(value) or bool(records.describe_container(value))
 
         def tell(value: Any) -> str:
-            return adapter.tell(value) if adapter.is_leaf(value) else records.summary(value)
+            return adapter.tell(value) if adapter.is_leaf(value) else records.describe_container(value)
 
         return nested.describe_arguments((positional, named), is_leaf, tell)
 

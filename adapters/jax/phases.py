@@ -139,7 +139,7 @@ def _enter_equation(
 ) -> tuple[Any, list[bool]]:
     """An equation that runs a program with a backward pass: a jitted step, or a loop of steps. One that is not known stays."""
     params = equation.params
-    key = next((key for key in (*records.JAXPRS, "body_jaxpr") if key in params), "")
+    key = next((key for key in (*records.JAXPR_PARAMS, "body_jaxpr") if key in params), "")
     skipped = params["cond_nconsts"] if key == "body_jaxpr" else 0
     given = list(inputs[skipped:])
     inner = getattr(params.get(key), "jaxpr", params.get(key))

@@ -1,4 +1,8 @@
-"""Makes op records of a jaxpr's equations: tensors, JSON attributes, and the layer from the name scopes."""
+"""Parts of op records from a jaxpr's equations (tensors, JSON attributes, the layer from the name scopes), and how jaxprs nest.
+
+``programs`` are the jaxprs inside an equation, and ``scan_constants`` and ``carried_inputs`` tell a loop's inputs apart.
+``describe_container`` shows an argument with many arrays in a line.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +19,15 @@ from ..shared import adapter
 from . import layers
 from .layers import LAYER
 
-JAXPRS = ("jaxpr", "call_jaxpr", "fun_jaxpr")
-MANY = 16
-"""More arrays in one argument than these are told by their number."""
-NO_LAYERS = ("rematted_computation", "step:optimizer")
+JAXPR_PARAMS = ("jaxpr", "call_jaxpr", "fun_jaxpr")
+MAX_ARRAYS_SHOWN = 16
+"""More arrays in one argument than these are shown as a count."""
+SCOPES_WITHOUT_LAYER = ("rematted_computation", "step:optimizer")
 """Scopes that say when something runs (phases.py)."""
 
 
 def tensor(aval: Any) -> Tensor:
-    """The shape and dtype of an abstract value; a token, or a reference, is of a dtype that is no number's."""
+    """The shape and dtype of an abstract value; a token, or a reference, gets its type's name as dtype."""
     shape, dtype = getattr(aval, "shape", None), getattr(aval, "dtype", None)
     if shape is None or dtype is None:
         return Tensor((), type(aval).__name__)
@@ -37,12 +41,12 @@ def attributes(params: dict[str, Any]) -> dict[str, Any]:
     found = {}
     for name, value in params.items():
         given = plain(value)
-        if given is not _NOTHING:
+        if given is not _NOT_JSON:
             found[name] = given
     return found
 
 
-_NOTHING = object()
+_NOT_JSON = object()
 
 
 def plain(value: Any) -> Any:
@@ -53,13 +57,13 @@ def plain(value: Any) -> Any:
         return int(value)
     if isinstance(value, (tuple, list)):
         items = [plain(item) for item in value]
-        return _NOTHING if any(item is _NOTHING for item in items) else items
+        return _NOT_JSON if any(item is _NOT_JSON for item in items) else items
     if hasattr(value, "lhs_spec"):
         return [list(value.lhs_spec), list(value.rhs_spec), list(value.out_spec)]
     if hasattr(value, "rhs_group_dimensions"):
         return plain((value.dot_dimension_numbers, value.lhs_ragged_dimensions, value.rhs_group_dimensions))
     name = getattr(value, "name", None)
-    return name if isinstance(name, str) and not hasattr(value, "eqns") else _NOTHING
+    return name if isinstance(name, str) and not hasattr(value, "eqns") else _NOT_JSON
 
 
 def scopes(equation: Any) -> tuple[str, ...]:
@@ -87,7 +91,7 @@ def layer_of(names: Iterable[str], root: str) -> str:
             path = [name[len(LAYER) :]] if name != LAYER else []
             continue
         for part in name.split("/"):
-            if "->" in part or part in NO_LAYERS:  # jnp.einsum calls its scope by its subscripts
+            if "->" in part or part in SCOPES_WITHOUT_LAYER:  # jnp.einsum calls its scope by its subscripts
                 continue
             own = part.partition(".")[0] if root else part
             if not path or path[-1] != own:
@@ -106,7 +110,7 @@ def scan_constants(params: Mapping[str, Any]) -> int:
 
 
 def carried_inputs(params: Mapping[str, Any]) -> slice:
-    """Which inputs of a loop's body its results are given to at the next turn: none without a loop."""
+    """Which inputs of a loop's body its results are given to in the next iteration: none without a loop."""
     if "cond_nconsts" in params:
         return slice(int(params["body_nconsts"]), None)
     if "length" not in params:
@@ -127,11 +131,11 @@ def elements(atom: Any) -> int:
     return math.prod(atom.aval.shape)
 
 
-def computes(closed: Any) -> bool:
+def has_non_integer_values(closed: Any) -> bool:
     """Whether a program, or one inside it, has values that are neither integers nor booleans."""
     return any(
         getattr(getattr(variable.aval, "dtype", None), "kind", "f") not in "biu"
-        or any(computes(inner) for inner in programs(equation.params.values()))
+        or any(has_non_integer_values(inner) for inner in programs(equation.params.values()))
         for equation in getattr(closed, "jaxpr", closed).eqns
         for variable in equation.outvars
     )
@@ -146,17 +150,17 @@ def programs(values: Iterable[Any]) -> Iterator[Any]:
             yield value
 
 
-def same(op: Op) -> tuple[Any, ...]:
-    """What two ops have in common if one is another call of the other."""
+def identity_key(op: Op) -> tuple[Any, ...]:
+    """What two op records share if they are calls of the same op."""
     return (op.op, op.layer, op.phase, op.inputs, op.outputs, repr(sorted(op.attrs.items())))
 
 
-def summary(value: Any) -> str:
+def describe_container(value: Any) -> str:
     """``TrainState of 9 arrays, 131 numbers``, for an object with arrays and a container of many; '' for anything else."""
     nnx = sys.modules.get("flax.nnx")
     tree = nnx.state(value) if layers.is_object(value) and nnx is not None else value
     arrays = [leaf for leaf in jax.tree.leaves(tree) if adapter.is_leaf(leaf)]
-    few = isinstance(value, (dict, tuple, list)) and len(arrays) <= MANY
+    few = isinstance(value, (dict, tuple, list)) and len(arrays) <= MAX_ARRAYS_SHOWN
     if few or not arrays or adapter.is_leaf(value):
         return ""
     count = sum(math.prod(leaf.shape) for leaf in arrays)

@@ -97,7 +97,7 @@ def programs_of(equation: Any) -> Sequence[Any]:
         return params["cond_jaxpr"], params["body_jaxpr"]
     if name == "cond":
         return tuple(params["branches"])
-    inside = [params[key] for key in records.JAXPRS if key in params]
+    inside = [params[key] for key in records.JAXPR_PARAMS if key in params]
     return inside if name == "scan" or (name in CALLED and len(inside) == 1) else ()
 
 

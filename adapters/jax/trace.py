@@ -157,7 +157,7 @@ class Walk:
     def _while(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
         inner, trips = run_counts.programs_of(equation), runs.count_of(run_counts.BODY)
         if trips is None:
-            if any(map(records.computes, inner)):
+            if any(map(records.has_non_integer_values, inner)):
                 self._problem(equation, LOOP_LENGTH_UNKNOWN, names)
             return
         for which, times in ((run_counts.CONDITION, runs.calls + trips), (run_counts.BODY, trips)):
@@ -245,7 +245,7 @@ class Walk:
 
     def add(self, op: Op, equations: int = 1) -> None:
         """Add an op; an op that equals an earlier one adds to that one's calls."""
-        key = records.same(op)
+        key = records.identity_key(op)
         held = self.ops.get(key)
         self.equations[key] = self.equations.get(key, 0) + equations
         self.ops[key] = (
@@ -263,7 +263,7 @@ class Walk:
         for op in self.ops.values():
             if not op.calls:
                 continue
-            key = records.same(op._replace(layer=""))
+            key = records.identity_key(op._replace(layer=""))
             found[key] = found.get(key, 0) + op.calls
         return found
 
