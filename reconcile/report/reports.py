@@ -11,7 +11,6 @@ from ..core.records import DECODE, PREFILL, TRAINING
 from ..core.results import Statement
 from ..engine.answer import Answer
 from . import cards, foot
-from .latex import to_latex
 
 FORMATS = ("md", "csv", "json", "html")
 PICTURES = ("svg", "png")
@@ -46,7 +45,7 @@ def render(
         "html": lambda: _html(result, statement, command),
         "card": lambda: cards.to_card(result, command),
         "disclosure": lambda: cards.to_disclosure(result, command),
-        "tex": lambda: to_latex(result),
+        "tex": lambda: _latex(result),
     }
     names = {name: CARDS.get(name, name) for name in (*FORMATS, *CARDS) if name in formats}
     return {**{end: makers[name]() for name, end in names.items()}, **tables, **drawn}
@@ -122,6 +121,12 @@ def _markdown(
 
         shown = list_embedded(name, drawn)
     return to_markdown(result, statement, command, shown, f"{name}.{TABLE}" if tables else "")
+
+
+def _latex(result: Answer) -> str:
+    from .latex import to_latex
+
+    return to_latex(result)
 
 
 def _csv(result: Answer) -> str:
