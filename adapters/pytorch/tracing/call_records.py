@@ -26,10 +26,10 @@ from .groups import PROCESSES, with_group
 from .numpy_crossings import numbers_of
 from .records import (
     is_in_place,
-    meeting_pairs,
     part_sizes,
     plain,
     registered_flops,
+    sparse_product_counts,
     stored_values,
     tensor_record,
     tensors_in,
@@ -75,7 +75,7 @@ def record_dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ou
     outputs = tuple(tensor_record(t) for t in tensors_in(out))
     if any(count is not None for count in kept):
         attrs[STORED] = kept
-        pairs = meeting_pairs(tensors_in(list(args)), out) if func._schema.name in OF_TWO_SPARSE else None
+        pairs = sparse_product_counts(tensors_in(list(args)), out) if func._schema.name in OF_TWO_SPARSE else None
         if pairs is not None:
             attrs[MEETING] = pairs
     parts.extend(part_sizes(t) for t in tensors_in(out))

@@ -1,6 +1,8 @@
-"""Tensors and arguments of PyTorch calls as JSON-ready records: shapes, dtypes, stored values of sparse tensors, plain values.
+"""What a record of a PyTorch call holds: shapes, dtypes and plain arguments, and what its counts are read from.
 
-Python 3.8, torch 1.x and later.
+The latter are the stored values of a sparse tensor and their pairs in a product (``sparse_product_counts``), the FLOPs by a
+library's own formula (``registered_flops``), the storage of a tensor, and whether a product is added in place.  Python 3.8,
+torch 1.x and later.
 """
 
 import sys
@@ -25,7 +27,7 @@ def _dtype(dtype: Any) -> str:
 
 def _shape(tensor: torch.Tensor) -> Shape:
     """The sizes; of a nested tensor those of all its rows together, as it keeps them; None of a weight before its first
-    value, and of a tensor that is nested otherwise."""
+    value, and of a tensor that is nested with parts of differing sizes."""
     if is_lazy(tensor):
         return None
     if not getattr(tensor, "is_nested", False):
@@ -46,41 +48,41 @@ def part_sizes(tensor: torch.Tensor) -> Optional[List[List[int]]]:
     return sizes
 
 
-ADDED_TO = ("addbmm", "addmm", "addmv", "addr", "baddbmm")
+ACCUMULATING_PRODUCTS = ("addbmm", "addmm", "addmv", "addr", "baddbmm")
 """Products that are added to a tensor, and that may be written into it: ``addmm_``."""
 
 
 def is_in_place(name: str) -> bool:
     """Whether it is the name of a product that is added to a tensor in place (``addmm_``)."""
-    return name.endswith("_") and name[:-1] in ADDED_TO
+    return name.endswith("_") and name[:-1] in ACCUMULATING_PRODUCTS
 
 
-SPARSE = frozenset(
+SPARSE_LAYOUTS = frozenset(
     getattr(torch, "sparse_" + name) for name in ("coo", "csr", "csc", "bsr", "bsc") if hasattr(torch, "sparse_" + name)
 )
 
 
 def stored_values(tensor: torch.Tensor) -> Optional[int]:
     """How many values a sparse tensor keeps; None of a dense one."""
-    if tensor.layout not in SPARSE:
+    if tensor.layout not in SPARSE_LAYOUTS:
         return None
     values = tensor._values() if tensor.layout is torch.sparse_coo else tensor.values()
     return int(values.numel())
 
 
-def meeting_pairs(tensors: List[torch.Tensor], out: Any) -> Optional[List[int]]:
+def sparse_product_counts(tensors: List[torch.Tensor], out: Any) -> Optional[List[int]]:
     """For a product of two sparse matrices, the last two of these: how many pairs of values have the column of the first and
     the row of the second in common, and how many results their products add up to.  None of other tensors."""
     factors = tensors[-2:]
-    if len(factors) < 2 or any(t.layout not in SPARSE or t.dim() != 2 or t.is_meta for t in factors):
+    if len(factors) < 2 or any(t.layout not in SPARSE_LAYOUTS or t.dim() != 2 or t.is_meta for t in factors):
         return None
     with _unseen():
-        pairs = int((_per_line(factors[0], 1) * _per_line(factors[1], 0)).sum())
+        pairs = int((_values_per_row_or_column(factors[0], 1) * _values_per_row_or_column(factors[1], 0)).sum())
         results = stored_values(out)
     return [pairs, pairs if results is None else min(pairs, results)]
 
 
-def _per_line(tensor: torch.Tensor, axis: int) -> torch.Tensor:
+def _values_per_row_or_column(tensor: torch.Tensor, axis: int) -> torch.Tensor:
     """How many values each column (axis 1) or row of a sparse matrix has; several at one place are added before a product."""
     indices = tensor.detach().to_sparse_coo().coalesce().indices()
     return torch.bincount(indices[axis], minlength=tensor.shape[axis])
@@ -95,7 +97,8 @@ def _unseen() -> Any:
 def registered_flops(func: Any, args: Any, kwargs: Any, out: Any) -> Optional[int]:
     """FLOPs of this call by the formula that its library registered (torch.utils.flop_counter.register_flop_formula), or None.
 
-    PyTorch's own operators have formulas at home. A formula that fails or returns another thing than a count is none.
+    PyTorch's own operators are left to this tool's own formulas. A formula that fails or returns another thing than a count
+    gives None.
     """
     module: Any = sys.modules.get("torch.utils.flop_counter")
     if module is None or func.namespace in ("aten", "prims"):
@@ -120,7 +123,7 @@ def tensors_in(value: Any) -> List[torch.Tensor]:
 
 
 def storage_of(tensor: torch.Tensor) -> Tuple[Any, Any]:
-    """What tells one storage from another, and the storage, to keep it alive."""
+    """The storage's id, and the storage, to keep it alive."""
     try:
         held = tensor.untyped_storage()
     except (NotImplementedError, RuntimeError):  # sparse and wrapped tensors have none
