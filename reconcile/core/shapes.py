@@ -55,6 +55,7 @@ PLAIN: Mapping[Any, Schema] = {
 
 
 hints_of: Any = cache(get_type_hints)
+"""The types of the fields of a dataclass."""
 
 
 def schema_of(kind: Any) -> Schema:

@@ -7,7 +7,7 @@ from .harness import Target
 
 def load() -> dict[str, Target]:
     """The targets; their frameworks are imported when one is run."""
-    from . import archives, arguments, networks, onnx_models, texts
+    from . import archives, arguments, networks, onnx_models, readers, texts
 
-    parts = (archives, arguments, networks, onnx_models, texts)
+    parts = (archives, arguments, networks, onnx_models, readers, texts)
     return {target.name: target for part in parts for target in part.TARGETS}

@@ -20,6 +20,7 @@ from ...core import atomic
 from ...core.causes import State
 from ...core.errors import UsageError
 from ...core.records import Ledger, Trace, from_json, to_json
+from ...core.user_files import read_json
 from ...engine.reconcile import Missing
 from ...engine.settle import Collected
 from ...model_zoo.loading import zoo_names
@@ -60,14 +61,14 @@ def path_of(request: RunRequest, environment: Environment) -> Path | None:
 
 def find(path: Path | None) -> Collected | None:
     """The result in that file; None if the file is missing or cannot be read, or if $RECONCILE_FRESH asks for real runs."""
-    if path is None or os.environ.get("RECONCILE_FRESH") or not path.is_file():
+    if path is None or os.environ.get("RECONCILE_FRESH"):
         return None
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = read_json(path, "the kept result", "")
         records = [_parse_record(item) for item in (*data["traces"], *data["ledgers"])]
         split = len(data["traces"])
         meta = dict(data["meta"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (UsageError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
     traces = tuple(r for r in records[:split] if not isinstance(r, Ledger))
     ledgers = tuple(r for r in records[split:] if not isinstance(r, Trace))

@@ -17,9 +17,12 @@ import importlib
 import json
 import os
 import resource
-import shutil
+import select
 import socket
 import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from ...adapters.shared import keras_model
@@ -28,7 +31,7 @@ from ...core.protocol import WorkerRequest, from_text
 from ...worker import import_path
 from ...worker import main as worker
 from . import reaper
-from .scratch import HELD, remove_folder
+from .scratch import clear, remove_folder
 
 LONGEST = 1 << 16
 """The most bytes of a path."""
@@ -37,7 +40,7 @@ FILES = 2
 
 def main(request: str, control: str, library: str = "") -> None:
     """Entry point: import what the request in this file needs, and serve jobs until home closes the socket of this number."""
-    with open(request, encoding="utf-8") as file:
+    with open(request, encoding="utf-8") as file, _end_with_home(int(control), os.path.dirname(request)):
         _load(from_text(file.read()), library)
     gc.freeze()  # what is here already is not copied by collections of the workers
     with socket.socket(fileno=int(control)) as jobs:
@@ -53,6 +56,28 @@ def main(request: str, control: str, library: str = "") -> None:
                 os.close(file_)
 
 
+@contextlib.contextmanager
+def _end_with_home(control: int, folder: str) -> Iterator[None]:
+    """Within this context, the process ends as soon as home has: an import may take longer than anybody waits."""
+    reading, writing = os.pipe()
+    ends = select.poll()
+    ends.register(control, 0)  # no event but that home's end is closed
+    ends.register(reading, 0)
+
+    def wait() -> None:
+        if control in dict(ends.poll()):
+            _leave(folder)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    try:
+        yield
+    finally:
+        os.close(writing)
+        thread.join()
+        os.close(reading)
+
+
 def _bury() -> None:
     """Forget the reapers that have ended: they have reported to home, and their processor time counts for this process."""
     with contextlib.suppress(ChildProcessError):
@@ -61,12 +86,9 @@ def _bury() -> None:
 
 
 def _leave(folder: str) -> None:
-    """End, and remove the nursery's folder: home may have been killed."""
+    """End, and remove the nursery's folder, and that of the run if home was killed."""
     remove_folder(folder)
-    with contextlib.suppress(OSError):  # another framework's is beside it
-        run = os.path.dirname(folder)
-        if set(os.listdir(run)) <= {HELD}:
-            shutil.rmtree(run)
+    clear(Path(folder).parents[1])
     os._exit(0)
 
 

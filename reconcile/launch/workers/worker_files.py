@@ -70,6 +70,11 @@ def read_watched(folder: Path) -> dict[str, Any] | None:
     return _read_object(folder, "seen.json", {"imported": list, "done": bool, "error": str})
 
 
+def read_ranks(folder: Path) -> dict[str, Any] | None:
+    """Which ranks ran and which are like them; None if their process ended without writing the file. Raises UsageError."""
+    return _read_object(folder, "ranks.json", {"folded": list, "ran": dict, "mesh": dict})
+
+
 def read_confinement(folder: Path, name: str, layers: Mapping[str, Any]) -> dict[str, Any] | None:
     """For each layer of confinement (not of a model), why it is off, '' if it is on; None if that is not written yet. Raises
     UsageError."""

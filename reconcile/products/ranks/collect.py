@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -95,9 +94,9 @@ def _run_world(
         refused = worker_files.refusal(out)
         if refused is not None:
             raise UsageError(str(refused["error"]))
-        if not (out / "ranks.json").exists():
+        told = worker_files.read_ranks(out)
+        if told is None:
             raise ReconcileError(f"the worker of the ranks ended without a result (status {status}).")
-        told = json.loads((out / "ranks.json").read_text())
         name, found = framework.name, []
         for rank, ranks_alike in told["folded"]:
             trace, ledgers = foreground.records(out / str(rank), name, counters, f"rank {rank}")

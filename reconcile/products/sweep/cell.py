@@ -74,8 +74,8 @@ def run_cell(text: str, module: str = __name__) -> str:
     """
     request = json.loads(text)
     began = time.monotonic()
-    folder = tempfile.mkdtemp(prefix="reconcile-cell-")
     nurseries = {name: (one.control.fileno(), one.python) for name, one in offer_nurseries(request).items()}
+    folder = tempfile.mkdtemp(prefix="reconcile-cell-")
     with scratch.hold_folder(Path(folder)), tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             [sys.executable, "-c", START, HERE, folder, module, json.dumps(nurseries)],

@@ -210,8 +210,7 @@ def sources(cell: Cell, paths: Sequence[str]) -> dict[str, str]:
 def _digest(file: Path) -> str:
     """The SHA-256 of a file; why there is none where Python could not import it either: a broken link, a folder, a pipe."""
     try:
-        user_files.regular(file)
-        return hashlib.sha256(file.read_bytes()).hexdigest()
+        return hashlib.sha256(user_files.read_file(file, user_files.LARGEST)).hexdigest()
     except OSError as error:
         return reason(error)
 

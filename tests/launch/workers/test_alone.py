@@ -18,6 +18,11 @@ PROGRAM = """
 import os, pathlib, time
 
 def make():
+    if not os.fork():
+        os.setsid()  # what it has started ends as well, wherever that went
+        pathlib.Path(os.environ["READY"]).with_name(str(os.getpid())).touch()
+        time.sleep(1000)
+    time.sleep(0.5)
     pathlib.Path(os.environ["READY"]).with_name(str(os.getpid())).touch()
     pathlib.Path(os.environ["READY"]).touch()
     time.sleep(1000)
@@ -37,6 +42,8 @@ WATCH = ("watch", "slow.py")
         pytest.param(IGNORING, RANKS, signal.SIGTERM, marks=RANKED),
         pytest.param((), RANKS, signal.SIGKILL, marks=RANKED),
         ((), WATCH, signal.SIGTERM),
+        ((), WATCH, signal.SIGINT),
+        ((), WATCH, signal.SIGHUP),
         (IGNORING, WATCH, signal.SIGKILL),
     ],
 )
@@ -52,7 +59,7 @@ def test_no_program_runs_on_when_the_tool_is_ended(
     family = psutil.Process(tool.pid).children(recursive=True)
     assert {int(path.name) for path in tmp_path.glob("[0-9]*")} <= {process.pid for process in family}
     tool.send_signal(number)
-    assert until(lambda: not any(map(runs, family)))
+    assert until(lambda: not any(map(runs, family)) and not [*Path(environ["TMPDIR"]).glob("reconcile-*")])
 
 
 def runs(process: psutil.Process) -> bool:
