@@ -22,6 +22,10 @@ CLOSED = {
     "groups, batches": ("aten._grouped_mm", [(2, 4, 3), (2, 3, 5)], [(2, 4, 5)], {"bias": None}, Work(120, 40)),
     # TensorFlow's runs as a matrix product also where it contracts one term: PyTorch's is a multiply
     "Einsum, contracted over one": ("Einsum", [(2, 1), (1, 3)], [(2, 3)], {"equation": "ij,jk->ik"}, Work(mac=6, accumulators=6)),
+    "abs": ("aten.abs", [X], [X], {}, Work(cmp=N)),
+    "relu": ("aten.relu", [X], [X], {}, Work(cmp=N)),
+    "relu6": ("aten.relu6", [X], [X], {}, Work(cmp=2 * N)),
+    "rsqrt": ("aten.rsqrt", [X], [X], {}, Work(special=N)),
     "add, alpha": ("aten.add", [X, X], [X], {"alpha": 2}, Work(add=N, mul=N)),
     "addcmul, value": ("aten.addcmul", [X, X, X], [X], {"value": 2}, Work(add=N, mul=2 * N)),
     "div, floor": ("aten.div", [X, X], [X], {"rounding_mode": "floor"}, Work(div=N, special=N)),
