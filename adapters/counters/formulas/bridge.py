@@ -19,7 +19,16 @@ from ....core.causes import CAUSES, Cause
 from ....core.records import RECOMPUTATION, Op, Sighting, Trace
 from ....work import COMPONENTS, MASKED, ZERO, Work
 from ..bridge import Bridge, Item, View, make_item, unmet
-from .parameter_products import attends, cause_of, indexes, is_shared, passes_of, sees, whole_of
+from .parameter_products import (
+    Facts,
+    as_unsharded,
+    attends,
+    cause_of,
+    in_image_encoder,
+    indexes,
+    output_mixed_with_queries,
+    passes_of,
+)
 from .parameter_products import was_read as met_in
 from .rules import BOOK
 from .table import parts
@@ -52,7 +61,7 @@ class _Terms:
         self.terms: dict[tuple[str, str], tuple[Term, Parts]] = {}
         for sighting in view.sightings:
             self._sort(sighting)
-        weights = [s.op.attrs for s in view.sightings if s.op.op == f"{name}/{PARAMETER}"]
+        weights: list[Facts] = [s.op.attrs for s in view.sightings if s.op.op == f"{name}/{PARAMETER}"]
         layers: list[str] = list(view.sightings[0].op.attrs["layers"]) if view.sightings else []
         self.of = read_trace(trace, weights, layers)
         self.claimed = set[str]()
@@ -88,7 +97,7 @@ class _Terms:
     def _whole(self, sighting: Sighting) -> Work:
         """What it would count of a parameter if this rank had all of it."""
         op = sighting.op
-        facts = whole_of(op.attrs)
+        facts = as_unsharded(op.attrs)
         if facts == op.attrs:
             return self._count_by_rule(sighting)
         return self._count_by_rule(sighting._replace(op=op._replace(id=f"{op.id}/whole", attrs=dict(facts))))
@@ -117,25 +126,24 @@ class _Terms:
         if term.kind == PARAMETER and not ops:
             if not any(self._count_by_rule(sighting) for sighting in everything):
                 return []
-            if facts["name"] in self.of.used:  # an expert that no token chose
-                parts = [
-                    (base, cause_of(facts, self._count_by_rule(base).mac, 0, self.of.used, self.of.some)),
-                    *term_parts[1:],
-                ]
+            if facts["name"] in self.of.balanced_experts:  # an expert that no token chose
+                counted = self._count_by_rule(base).mac
+                cause = cause_of(facts, counted, 0, self.of.balanced_experts, self.of.partial_experts)
+                parts = [(base, cause), *term_parts[1:]]
                 return [self._make_item([part], passes, (), why) for part, why in parts if self._count_by_rule(part)]
-            if facts["name"] in self.of.some:
+            if facts["name"] in self.of.partial_experts:
                 return [self._make_item(everything, passes, (), Cause.ALL_EXPERTS_COUNTED)]
             if not met_in(facts, self.of.ran):
                 shown = facts["name"] in self.of.unread
                 why, gap = (Cause.PARAMETERS_NOT_READ, "") if shown else (None, PARAMETER_NOT_READ)
                 return [self._make_item(everything, passes, (), why, gap=gap)]
             why = Cause.LOOKUP_AS_PRODUCT if facts["embedding"] else Cause.PARAMETERS_AS_PRODUCTS
-            why = Cause.TOKENS_ASSUMED if is_shared(facts, self.of.tied) else why
+            why = Cause.TOKENS_ASSUMED if output_mixed_with_queries(facts, self.of.tied) else why
             return [self._make_item(everything, passes, (), why)]
         forward = self.of.forward(ops)
         taken = self._count_parts(everything, forward)
         windowed = not taken and term.kind == ATTENTION and forward == term.count(dict(facts, **WINDOW.facts(facts)))
-        if windowed or (term.kind == PARAMETER and facts["name"] in self.of.used):
+        if windowed or (term.kind == PARAMETER and facts["name"] in self.of.balanced_experts):
             taken = 1
         holds = taken > 0
         sightings = everything[: taken or len(everything)]
@@ -183,7 +191,7 @@ class _Terms:
         own = self.of.inside.get("" if kind == HEAD else term.layer, ())
         free = [op for op in own if op.id not in self.claimed]
         if kind == HEAD:
-            return [op for op in free if op.id in self.of.read and not sees(op, term.attrs)]
+            return [op for op in free if op.id in self.of.read and not in_image_encoder(op, term.attrs)]
         inside = [op for op in free if indexes(op) == (kind in (INDEXER, SCORES))]
         if kind in (INDEXER, SCORES):
             return [op for op in inside if (op.id in self.of.read) == (kind == INDEXER)]
@@ -217,7 +225,7 @@ class _Terms:
             elif not part and ops:
                 cause = Cause.BACKWARD_ASSUMED
             elif kind == PARAMETER:
-                cause = cause_of(sightings[0].op.attrs, counted, ran, self.of.used, self.of.some)
+                cause = cause_of(sightings[0].op.attrs, counted, ran, self.of.balanced_experts, self.of.partial_experts)
         return self._make_item(sightings, seen, part, cause, only=only)
 
     def _make_item(
@@ -263,7 +271,7 @@ class _Terms:
     def _why(self, op: Op) -> tuple[Cause, str]:
         if op.phase == RECOMPUTATION:
             return ONCE
-        if self.of.weights and sees(op, self.of.weights[0]):
+        if self.of.weights and in_image_encoder(op, self.of.weights[0]):
             return Cause.VISION_LEFT_OUT, "the formula has no term for this product of the encoder of images"
         if indexes(op):
             return Cause.INDEXER_LEFT_OUT, "the formula has no term for this product of the indexer"

@@ -34,7 +34,7 @@ def products(trace: Trace) -> list[Op]:
     return [op for op in trace.ops if (known_work(op) or _NONE).mac]
 
 
-def forward_of(ops: Iterable[Op]) -> int:
+def forward_macs(ops: Iterable[Op]) -> int:
     """The multiply-adds of the forward pass."""
     return sum_of([op for op in ops if op.phase == FORWARD]).mac
 
@@ -89,34 +89,34 @@ def is_part(facts: Facts, counted: int, ran: int) -> bool:
     return "part" in facts and 0 < part < whole and counted * part == ran * whole
 
 
-def for_others(facts: Facts, ran: int) -> bool:
-    """Whether products read a parameter as often as no number of passes of all tokens does: once for an image, or for a patch."""
+def has_other_token_count(facts: Facts, ran: int) -> bool:
+    """Whether products read a parameter a number of times that is no multiple of the tokens: once for an image, or a patch."""
     parts = 3 if facts["name"].endswith(IN_PROJECTION) else 1
     times, rest = divmod(ran * parts, int(facts["numel"]) or 1)
     return not (rest or facts["routed"]) and times % (parts * int(facts["tokens"])) > 0
 
 
-def cause_of(facts: Facts, counted: int, ran: int, used: Iterable[str], some: Iterable[str]) -> Cause:
-    """Why products of a parameter are others than ``counted`` multiply-adds; ``used`` are experts that share all tokens as the
-    configuration states, and ``some`` those of which each token met a number that none states."""
-    if facts["name"] in some:
+def cause_of(facts: Facts, counted: int, ran: int, balanced: Iterable[str], partial: Iterable[str]) -> Cause:
+    """Why products of a parameter are others than ``counted`` multiply-adds; ``balanced`` are experts that share all tokens as
+    the configuration states, and ``partial`` those used a constant number of times per token that it does not state."""
+    if facts["name"] in partial:
         return Cause.ALL_EXPERTS_COUNTED
     if facts["routed"] and facts.get("capacity"):
         return Cause.EXPERT_CAPACITY
-    if facts["name"] in used:
+    if facts["name"] in balanced:
         return Cause.BALANCE_ASSUMED
     if is_part(facts, counted, ran):
         return Cause.GLOBAL_SHAPE
-    return Cause.TOKENS_ASSUMED if for_others(facts, ran) else Cause.FORMULA_DIFFERS
+    return Cause.TOKENS_ASSUMED if has_other_token_count(facts, ran) else Cause.FORMULA_DIFFERS
 
 
-def whole_of(facts: Facts) -> Facts:
+def as_unsharded(facts: Facts) -> Facts:
     """The facts of a parameter of which this rank has a part alone, as if it had all of it."""
     whole = prod(facts["shape"]) if "numel" in facts and "padding" not in facts else facts.get("numel")
     return facts if whole == facts.get("numel") else dict(facts, numel=whole)
 
 
-def tied_products(weights: Iterable[Facts], trace: Trace) -> dict[str, list[Op]]:
+def products_by_parameter(weights: Iterable[Facts], trace: Trace) -> dict[str, list[Op]]:
     """The products that read each parameter of two or more dimensions, by the parameter's name. A product that reads several
     goes to the first of them."""
     ran = by_layer(products(trace))
@@ -143,41 +143,41 @@ def is_router(facts: Facts) -> bool:
     return len(shape) == 2 and facts["E"] in shape and bool(facts["E"])
 
 
-def used_experts(weights: Iterable[Facts], ops: Mapping[str, list[Op]]) -> set[str]:
+def balanced_experts(weights: Iterable[Facts], ops: Mapping[str, list[Op]]) -> set[str]:
     """The routed parameters of which, with those of the other experts beside them, exactly the active share ran forward, or less
     where experts have a capacity."""
     groups: dict[str, list[Facts]] = {}
     for facts in weights:
         if facts["routed"]:
             groups.setdefault(re.sub(r"experts\.(expert_)?\d+", "experts", facts["name"]), []).append(facts)
-    used = set[str]()
+    balanced = set[str]()
     for group in groups.values():
-        counted = sum(int(whole_of(w)["numel"]) * int(w["tokens"]) * int(w["a"]) for w in group)
-        ran = forward_of(op for w in group for op in ops[w["name"]])
+        counted = sum(int(as_unsharded(w)["numel"]) * int(w["tokens"]) * int(w["a"]) for w in group)
+        ran = forward_macs(op for w in group for op in ops[w["name"]])
         short = counted - ran * int(group[0]["E"])
         if ran and (not short or (short > 0 and group[0].get("capacity"))):
-            used.update(w["name"] for w in group)
-    return used
+            balanced.update(w["name"] for w in group)
+    return balanced
 
 
-def some_experts(weights: Iterable[Facts], ops: Mapping[str, list[Op]]) -> set[str]:
+def partial_experts(weights: Iterable[Facts], ops: Mapping[str, list[Op]]) -> set[str]:
     """The parameters of experts without a stated share that, with those of the other experts beside them, ran forward a whole
     number of times for all tokens, and fewer times than there are experts."""
     groups: dict[tuple[str, tuple[int, ...]], list[Facts]] = defaultdict(list)
     for facts in weights:
         if facts["expert"] and not facts["routed"]:
             groups[re.sub(EXPERT, ".experts.", facts["name"]), tuple(facts["shape"])].append(facts)
-    some = set[str]()
+    partial = set[str]()
     for (_, shape), group in groups.items():
         experts = len(group) if len(group) > 1 else shape[0] if len(shape) == 3 else 1
-        once = sum(int(whole_of(w)["numel"]) * int(w["tokens"]) for w in group)
-        times, rest = divmod(forward_of(op for w in group for op in ops[w["name"]]) * experts, once or 1)
+        once = sum(int(as_unsharded(w)["numel"]) * int(w["tokens"]) for w in group)
+        times, rest = divmod(forward_macs(op for w in group for op in ops[w["name"]]) * experts, once or 1)
         if not rest and 0 < times < experts:
-            some.update(w["name"] for w in group)
-    return some
+            partial.update(w["name"] for w in group)
+    return partial
 
 
-def is_shared(facts: Facts, ops: Mapping[str, list[Op]]) -> bool:
+def output_mixed_with_queries(facts: Facts, ops: Mapping[str, list[Op]]) -> bool:
     """Whether products of this weight, attention's output, are with those of the queries: both are as large, and read apart."""
     before, found, _ = facts["name"].partition("out_proj.weight")
     near = ops.get(before + IN_PROJECTION, ()) if found else ()
@@ -240,7 +240,7 @@ def indexes(op: Op) -> bool:
     return INDEXER in op.layer.split(".")
 
 
-def sees(op: Op, facts: Facts) -> bool:
+def in_image_encoder(op: Op, facts: Facts) -> bool:
     """Whether an op is one of the encoder of images beside a language model."""
     return any(f"{op.layer}.".startswith(f"{path}.") for path in facts.get("vision", ()))
 
@@ -262,7 +262,7 @@ def attention_products(layers: Sequence[str], trace: Trace) -> list[Op]:
 
 def recurrent(weights: Iterable[Facts], layers: Sequence[str], trace: Trace) -> list[Op]:
     """The products inside the layers that read no parameter and are not attention's: those of a recurrence, such as a scan."""
-    read = {op.id for ops in tied_products(weights, trace).values() for op in ops}
+    read = {op.id for ops in products_by_parameter(weights, trace).values() for op in ops}
     softmax = softmaxes(trace, layers)
     free = [op for op in products(trace) if op.id not in read and layer_of(op, layers)]
     return [op for op in free if not attends(op, softmax) and not indexes(op)]

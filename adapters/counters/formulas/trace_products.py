@@ -11,14 +11,14 @@ from ....work import Known, Work, known_part, sum_works
 from ..bridge import Item, by_layer, unmet
 from .parameter_products import (
     Facts,
+    balanced_experts,
     is_router,
     layer_of,
+    partial_experts,
     products,
+    products_by_parameter,
     softmaxes,
-    some_experts,
-    tied_products,
     unread,
-    used_experts,
 )
 
 PRODUCTS_ONLY = "a formula counts products only"
@@ -36,8 +36,8 @@ class TraceProducts:
     read: The ids of the products that read one.
     routers: Those that read a router's.
     frozen: Those that read one that is not trained.
-    used: The parameters of experts that share all tokens as the configuration states.
-    some: Those of experts of which each token met a number that nothing states.
+    balanced_experts: The parameters of experts that share all tokens as the configuration states.
+    partial_experts: Those of experts used a constant number of times per token that nothing states.
     pictures: Whether the model reads images alone.
     softmax: The modules that take a softmax.
     rest: Each op with the items of one that is no product, which are alike for all formulas; None for a product.
@@ -51,12 +51,12 @@ class TraceProducts:
         self.inside: dict[str, list[Op]] = {}
         for op in self.products:
             self.inside.setdefault(self.layer[op.id], []).append(op)
-        self.tied = tied_products(weights, trace)
+        self.tied = products_by_parameter(weights, trace)
         self.read = {op.id for ops in self.tied.values() for op in ops}
         self.routers = {op.id for w in weights if is_router(w) for op in self.tied[w["name"]]}
         self.frozen = {op.id for w in weights if not w["trainable"] for op in self.tied[w["name"]]}
-        self.used = used_experts(weights, self.tied)
-        self.some = some_experts(weights, self.tied)
+        self.balanced_experts = balanced_experts(weights, self.tied)
+        self.partial_experts = partial_experts(weights, self.tied)
         self.pictures = any(weight.get("pictures") for weight in weights)
         self.softmax = softmaxes(trace, layers, outside=self.pictures)
         self.rest = [(op, None if op.id in self.layer else self._list_rest(op)) for op in trace.ops]
