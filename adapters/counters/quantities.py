@@ -14,8 +14,8 @@ from .bridge import known_work
 from .module_work import GATES, own_work
 
 SIZES = ("input", "output", "bias", "parameters", "output_products", "cells")
-"""Elements of the first input and of the output, biases that are added, parameters at every position; for a convolution of any
-kind, a product with the whole filter at every element of the output; for a recurrent layer, its units at every step."""
+"""Elements of the first input and of the output, biases that are added, parameters times output positions; for a convolution
+of any kind, a product with the whole filter at every element of the output; for a recurrent layer, its units at every step."""
 
 
 def quantities(op: Op) -> dict[str, int]:
@@ -48,12 +48,12 @@ def _weighted_quantities(op: Op, elements: int, weight: tuple[int, ...], bias: b
     convolves = len(weight) > 2
     shape = op.outputs[0].shape or ()
     channels = shape[1 if convolves else -1] if len(shape) > 1 else None
-    made = {"bias": elements if bias else 0}
+    weighted = {"bias": elements if bias else 0}
     if channels:
-        made["parameters"] = elements // channels * (prod(weight) + (channels if bias else 0))
+        weighted["parameters"] = elements // channels * (prod(weight) + (channels if bias else 0))
     if convolves and "groups" in op.attrs and "in_channels" in op.attrs:
-        made["output_products"] = elements * (op.attrs["in_channels"] // op.attrs["groups"]) * prod(weight[2:])
-    return made
+        weighted["output_products"] = elements * (op.attrs["in_channels"] // op.attrs["groups"]) * prod(weight[2:])
+    return weighted
 
 
 def total(amounts: Iterable[tuple[dict[str, int], int]]) -> dict[str, int]:
@@ -63,7 +63,7 @@ def total(amounts: Iterable[tuple[dict[str, int], int]]) -> dict[str, int]:
     return {name: sum(part[name] * times for part, times in parts) for name in sorted(names)}
 
 
-def component(name: str) -> str:
+def work_component(name: str) -> str:
     """The component of work as which a draft books a quantity."""
     if name == "output_products":
         return "mac"

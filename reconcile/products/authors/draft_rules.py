@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from ...adapters.counters.quantities import SIZES, component, quantities, total
+from ...adapters.counters.quantities import SIZES, quantities, total, work_component
 from ...adapters.counters.rulebook import DRAFT
 from ...core.counter import Counter
 from ...core.errors import UsageError
@@ -118,7 +118,7 @@ def _work(reading: Reading) -> str:
     for name, factor in reading.terms:
         times = "" if factor.numerator == 1 else f" * {factor.numerator}"
         divided = "" if factor.denominator == 1 else f" // {factor.denominator}"
-        parts.setdefault(component(name), []).append(f'q["{name}"]{times}{divided}')
+        parts.setdefault(work_component(name), []).append(f'q["{name}"]{times}{divided}')
     return ", ".join(f"{name}={' + '.join(terms)}" for name, terms in parts.items())
 
 
