@@ -26,9 +26,11 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     """Count one inference call of a fresh module on ``model.device``."""
     from deepspeed.profiling.flops_profiler import profiler
 
-    kept = (profiler.module_flop_count, profiler.module_mac_count, profiler.old_functions)
+    tables_to_restore = (profiler.module_flop_count, profiler.module_mac_count, profiler.old_functions)
     versions = {"deepspeed": version_of("deepspeed", profiler)}
     # Before 0.19.7 it sums up the children of children, and meets a shared module at each of its paths (profiler.py:1172).
     per_path = ".children()" in inspect.getsource(profiler.get_module_flops)
-    how = Profiler(profiler, profiler.FlopsProfiler, "end_profile", kept, _run_deepspeed, per_path=per_path)
-    return ledger(counter, model, versions, how)
+    profiler_setup = Profiler(
+        profiler, profiler.FlopsProfiler, "end_profile", tables_to_restore, _run_deepspeed, per_path=per_path
+    )
+    return ledger(counter, model, versions, profiler_setup)
