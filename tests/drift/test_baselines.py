@@ -37,6 +37,16 @@ def test_what_is_saved_is_what_was_found(path: Path) -> None:
     assert not compare(held.collected, take()).moved
 
 
+def test_what_could_not_be_read_again_is_not_saved(path: Path) -> None:
+    found = take()
+    (trace,) = found.traces
+    assert not isinstance(trace, Missing)
+    halved = trace._replace(ops=(trace.ops[0]._replace(layer="half \ud800"), *trace.ops[1:]))
+    with pytest.raises(UsageError):
+        baselines.save(path, replace(found, traces=(halved,)))
+    assert not path.exists()
+
+
 def test_the_same_take_is_the_same_file(path: Path) -> None:
     text = baselines.dumps(take())
     baselines.save(path, take())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 from reconcile.products.formula.formula import Formula, NotPolynomial, Polynomials
@@ -84,7 +85,11 @@ def test_latex_escapes_names_and_typesets_fractions() -> None:
     assert r'\text{a\_b"c} &= -B' in written
 
 
-def test_a_training_step_does_not_replace_the_files_of_a_call() -> None:
-    from dataclasses import replace
+def test_no_name_is_a_command_to_a_terminal() -> None:
+    written = render(replace(FORMULA, model="\x1b[31m\u202e\nnet"), ["tex", "txt"])
+    assert not any(letter in text for text in written.values() for letter in "\x1b\u202e")
+    assert all(line.startswith("%") for line in written["tex"].splitlines()[:2])
 
+
+def test_a_training_step_does_not_replace_the_files_of_a_call() -> None:
     assert (stem(FORMULA), stem(replace(FORMULA, pass_="training"))) == ("net-formula", "net-training-formula")
