@@ -1,8 +1,11 @@
 """Writes the program of ``reconcile counter reproduce``: the shortest that shows where a counter differs from the work that ran.
 
 It shows one layer of the zoo, and imports nothing of this package. It is derived: the layer's lines come from its brick
-(model_zoo/bricks), the call of the counter from the ``PROGRAM`` in the module ``program`` beside the counter's ``capture``, and
-its numbers from a run of the tool on that very layer.
+(model_zoo/bricks), the call of the counter from the ``PROGRAM`` in ``user_script.py`` beside its ``capture.py``, and its
+numbers from a run of the tool on that very layer.
+
+``differences`` lists every layer of the zoo at which the counter differs. ``closed_form`` finds the arithmetic expression that
+the program prints as the expected count.
 """
 
 from __future__ import annotations
@@ -32,13 +35,13 @@ from ...work import prod
 from .conform import families
 
 PAIR = str(Path(loading.HERE) / "bricks" / "one.py")
-SPELL = "reconcile.model_zoo.bricks.program:lines"
-SPELL_LIMIT = 120.0
-MODEL = "{model}"
+LINES_FUNCTION = "reconcile.model_zoo.bricks.program:lines"
+LINES_LIMIT = 120.0
+MODEL_MARK = "{model}"
 BATCH = 2
 WIDTH = 100
 
-Take = Callable[[RunRequest], Collected]
+Collect = Callable[[RunRequest], Collected]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +55,9 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """One layer as the counter and the trace have it: the counter, its version, its number and the work in its unit, the ops
-    that multiply, and the lines of the statement from one to the other."""
+class LayerResult:
+    """One layer in the counter's and the trace's numbers: the counter, its version, its number and the work in its unit, the
+    ops that multiply, and the lines of the statement from one to the other."""
 
     counter: Counter
     version: str
@@ -66,20 +69,21 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """How a counter is called: source code with ``{model}`` in it. ``places`` are lines of the counter's source by the cause that
-    they make, where no rule states them; ``table`` is the line of its list of counted ops. ``batch`` is the batch size, for a
-    counter that takes only one. ``after`` maps a word to lines to write after a model whose lines contain it."""
+    """How a counter is called: source code with ``{model}`` in it. ``source_by_cause`` are lines of the counter's source by the
+    cause that they make, where no rule states them; ``counted_ops_source`` is the line of its list of counted ops. ``batch`` is
+    the batch size, for a counter that takes only one. ``after`` maps a word to lines to write after a model whose lines contain
+    it."""
 
     text: str
-    table: str
-    places: Mapping[str, str]
+    counted_ops_source: str
+    source_by_cause: Mapping[str, str]
     batch: int = BATCH
     after: Mapping[str, str] = field(default_factory=dict)
 
 
-def differences(counter: str, models: Sequence[str], take: Take = collect) -> Iterator[Difference | str]:
-    """The layers of these pairs that the counter does not count as they ran, pair by pair; a sentence for a pair that it cannot
-    count. Raises UsageError if no layer of the zoo is made in the counter's framework."""
+def differences(counter: str, models: Sequence[str], take: Collect = collect) -> Iterator[Difference | str]:
+    """The layers of these pairs that the counter counts differently from the work that ran, pair by pair; a sentence for a pair
+    that it cannot count. Raises UsageError if no layer of the zoo is made in the counter's framework."""
     record = known_counters()[counter]
     check_framework(record)
     for model in models:
@@ -109,33 +113,33 @@ def check_framework(counter: Counter) -> None:
         )
 
 
-def program(counter: str, case: str, take: Take = collect) -> str:
+def program(counter: str, case: str, take: Collect = collect) -> str:
     """The program that shows the difference. Raises UsageError if the case is unknown, or if there is no difference."""
     check_case(case)
     record = known_counters()[counter]
     check_framework(record)
     template = template_of(record)
-    shown = alone(record, case, take, template.batch)
+    shown = run_alone(record, case, take, template.batch)
     if shown.reported == shown.ran:
         raise UsageError(
             f"{counter} counts {case} as it ran, {number(shown.ran)} {record.unit}s: there is nothing to show. "
             f"`reconcile counter reproduce {counter}` lists the cases in which it differs."
         )
-    (lines,) = spell_layers([case], made_in(record), template.batch)
+    (lines,) = layer_source_lines([case], made_in(record), template.batch)
     return write_program(case, shown, template, lines)
 
 
-def alone(counter: Counter, case: str, take: Take = collect, batch: int = BATCH) -> Sight:
+def run_alone(counter: Counter, case: str, take: Collect = collect, batch: int = BATCH) -> LayerResult:
     """What a run of the layer alone shows. Raises UsageError if the counter has no number for it."""
     settings = {"case": case, "framework": made_in(counter), "batch": str(batch)}
     result = settle(take(run_request(model=PAIR, overrides=settings, counters=(counter.name,))), Conventions(MATMUL))
     (ledger,) = result.ledgers
     if ledger.total is None:
         raise UsageError(f"{counter.name} has no number for {case}: {ledger.reason.rstrip('.')}.")
-    return sight(result, counter.name, ledger.total)
+    return layer_result(result, counter.name, ledger.total)
 
 
-def sight(result: Answer, counter: str, reported: int, layer: str | None = None) -> Sight:
+def layer_result(result: Answer, counter: str, reported: int, layer: str | None = None) -> LayerResult:
     """What a run shows of a counter: of the whole model, or of one layer. Raises UsageError if the run does not compare them."""
     statement = next((s for s in result.statements if counter in (s.from_, s.to)), None)
     if statement is None or not statement.closed:
@@ -146,10 +150,10 @@ def sight(result: Answer, counter: str, reported: int, layer: str | None = None)
     rows = [row for trace in result.traces for row in trace.rows if row.work.mac and layer in (None, row.layer)]
     lines = [line for line in statement.adjustments if line.counter == counter and layer in (None, line.layer)]
     ran = sum(row.work.mac for row in rows) * (1 if record.unit == MAC else 2)
-    return Sight(record, ledger.versions.get(record.versions_key, ""), reported, ran, tuple(rows), tuple(lines))
+    return LayerResult(record, ledger.versions.get(record.versions_key, ""), reported, ran, tuple(rows), tuple(lines))
 
 
-def write_program(case: str, shown: Sight, template: Template, lines: Sequence[str]) -> str:
+def write_program(case: str, shown: LayerResult, template: Template, lines: Sequence[str]) -> str:
     """The program, from the lines that make the layer."""
     also = [line for word, line in template.after.items() if any(word in made for made in lines)]
     body = _fill_template(template.text, [*lines, *also]).rstrip("\n").splitlines()
@@ -176,36 +180,36 @@ def template_of(counter: Counter) -> Template:
             raise
         raise _without_program(counter) from error
     text = module.PROGRAM if isinstance(module.PROGRAM, str) else module.PROGRAM.get(counter.name, "")
-    if MODEL not in text:
+    if MODEL_MARK not in text:
         raise _without_program(counter)
     batch = getattr(module, "BATCH", {}).get(counter.name, BATCH)
-    places, after = getattr(module, "PLACES", {}), getattr(module, "AFTER", {})
-    return Template(text, getattr(module, "TABLE", ""), places, batch, after)
+    source_by_cause, after = getattr(module, "PLACES", {}), getattr(module, "AFTER", {})
+    return Template(text, getattr(module, "TABLE", ""), source_by_cause, batch, after)
 
 
 def _without_program(counter: Counter) -> UsageError:
     return UsageError(
         f"{counter.name} has no program that runs it alone: state one as PROGRAM in user_script.py beside its capture.py, "
-        f"with {MODEL} in place of the lines that make the model."
+        f"with {MODEL_MARK} in place of the lines that make the model."
     )
 
 
 def _fill_template(text: str, lines: Sequence[str]) -> str:
     """The template with the model's lines; a class stands two lines below the imports."""
     start = "\n" if lines[0].startswith("class ") else ""
-    return text.replace(MODEL, start + "\n".join(lines))
+    return text.replace(MODEL_MARK, start + "\n".join(lines))
 
 
-def spell_layers(cases: Sequence[str], framework: str, batch: int = BATCH) -> list[list[str]]:
+def layer_source_lines(cases: Sequence[str], framework: str, batch: int = BATCH) -> list[list[str]]:
     """The lines that build each layer, from a process that has its framework."""
     try:
-        return call_in_process(SPELL, *((case, framework, batch) for case in cases), limit=SPELL_LIMIT)
+        return call_in_process(LINES_FUNCTION, *((case, framework, batch) for case in cases), limit=LINES_LIMIT)
     except NoAnswer as error:
         why = str(error).rpartition("Unspelled: ")[2]
         raise UsageError(f"{cases[0]} cannot be written as a program: {why}.") from error
 
 
-def _head(case: str, shown: Sight, template: Template) -> list[str]:
+def _head(case: str, shown: LayerResult, template: Template) -> list[str]:
     """The comment at the top: both numbers, each cause with its amount, and the lines of the counter that cause it."""
     counter = shown.counter
     name = (counter.title or counter.name) + (f" ({counter.versions_key} {shown.version})" if shown.version else "")
@@ -214,10 +218,10 @@ def _head(case: str, shown: Sight, template: Template) -> list[str]:
     ]
     for cause, amount in _by_cause(shown.lines).items():
         evidence = [proof for line in shown.lines if line.cause is cause for proof in line.evidence]
-        where = {(proof.source or template.table, proof.formula) for proof in evidence}
+        where = {(proof.source or template.counted_ops_source, proof.formula) for proof in evidence}
         texts.append(f"{cause.value}, {amount:+,} FLOPs to the work that ran: {cause.meaning}")
-        if cause.value in template.places:
-            texts.append(f"  {template.places[cause.value]}")
+        if cause.value in template.source_by_cause:
+            texts.append(f"  {template.source_by_cause[cause.value]}")
         texts += [f"  {source}: {formula}" for source, formula in sorted(where) if source or formula]
     return [line for text in texts for line in _comment(text)]
 
@@ -238,7 +242,7 @@ def _comment(text: str) -> list[str]:
     )  # fmt: skip
 
 
-def _list_expected_work(shown: Sight) -> list[str]:
+def _list_expected_work(shown: LayerResult) -> list[str]:
     """The work that ran as code: a term per kind of op, each with a comment that says what is multiplied."""
     terms: dict[tuple[str, str], int] = {}
     for row in shown.rows:

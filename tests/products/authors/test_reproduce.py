@@ -136,11 +136,11 @@ def test_every_program_prints_the_ledgers_and_the_closed_number(name: str, famil
         return
     layers = {row.layer: row.counters[name] // (2 if counter.unit == MAC else 1) for row in result.layers}
     cases = [brick.name for brick in reproduce.one.bricks(family)]
-    lines = reproduce.spell_layers([f"{family}:{layer}" for layer in cases], counter.framework)
+    lines = reproduce.layer_source_lines([f"{family}:{layer}" for layer in cases], counter.framework)
     template = reproduce.template_of(counter)
     programs = {}
     for layer, made in zip(cases, lines, strict=True):
-        shown = reproduce.sight(result, name, layers.get(layer, 0), layer)
+        shown = reproduce.layer_result(result, name, layers.get(layer, 0), layer)
         programs[layer] = reproduce.write_program(f"{family}:{layer}", shown, template, made)
     wanted = {layer: [f"reported {layers.get(layer, 0)}", f"expected {expected(counter, layer)}"] for layer in programs}
     prints = printed(programs, tmp_path)
@@ -148,5 +148,5 @@ def test_every_program_prints_the_ledgers_and_the_closed_number(name: str, famil
         if (
             prints[layer] != wanted[layer]
         ):  # one whose number depends on the whole model, such as an average over the batch
-            wanted[layer][0] = f"reported {reproduce.alone(counter, f'{family}:{layer}').reported}"
+            wanted[layer][0] = f"reported {reproduce.run_alone(counter, f'{family}:{layer}').reported}"
     assert {layer: (prints[layer], wanted[layer]) for layer in programs if prints[layer] != wanted[layer]} == {}
