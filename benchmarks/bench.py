@@ -12,6 +12,7 @@ import os
 import sys
 
 import execution
+import language_model
 import large
 import ranks
 import running
@@ -34,6 +35,7 @@ SECTIONS = {
     "capture": large.capture,
     "execution": execution.execution,
     "running": running.running,
+    "llm": language_model.language_model,
     "second_call": second_call.second_call,
     "steps": steps.steps,
     "growth": scale.growth,
