@@ -72,7 +72,7 @@ class RankStep:
         torch.manual_seed(0)
         with as_rank(rank, world, exchange) as seen:
             self.pair = ready()
-            at_import = bool(seen.where or seen.lines)
+            at_import = bool(seen.where or seen.rank_groups)
             model = self.pair.build_torch({})
             arguments = self._arguments()
             modules = [unwrap_model(model)] if isinstance(model, torch.nn.Module) else []
@@ -95,7 +95,7 @@ class RankStep:
             self._notes = tuple(note for note, holds in notes.items() if holds)
             self.told = {
                 "mesh": mesh_of(seen.meshes, world),
-                "asked": seen.lines,
+                "asked": seen.rank_groups,
                 "where": seen.where,
                 "at_import": at_import,
                 "batches": batches_of([model] if modules else _called_modules(context.recorder.path)),

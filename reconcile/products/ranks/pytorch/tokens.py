@@ -62,8 +62,8 @@ def _fill(asking: Any, output: Any, given: Any, takes: Any, gives: Any, group: A
         received = output.detach().split(list(takes or _even(output, world)))
         if _differ(sent):
             line = distributed.get_process_group_ranks(group)
-            if line not in asking().lines:  # how much a rank gets depends on its place
-                asking().lines.append(line)
+            if line not in asking().rank_groups:  # how much a rank gets depends on its place
+                asking().rank_groups.append(line)
         own = sent[distributed.get_rank(group)]
         for part in received:
             size = min(len(part), len(own))
