@@ -45,8 +45,8 @@ class RankQueries:
         self.pipelines = pipelines.Pipelines()
 
     def note_query(self, find_group: Callable[[], list[int] | None]) -> None:
-        """The program asks for its place in a group of ranks; None for all. PyTorch's own queries are not the program's, and may
-        come before a group is known."""
+        """The program asks for its place in a group of ranks; None for all. PyTorch's own queries are not the program's, and
+        may come before a group is known."""
         frame: Any = sys._getframe(1)
         while frame is not None and frame.f_globals.get("__name__", "").startswith(SKIPPED_CALLERS):
             frame = frame.f_back
