@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     """Runs a request, and tells of each event."""
 
 CONFIG = "config.json"
-MAKER = ".adapters.counters.formulas.configured.factories:make_model"
-"""The factory of a configuration's model in a worker, seen from the tool's own package."""
 SEQ = 2048
 """Tokens of a sequence, by default."""
 
@@ -143,6 +141,8 @@ def read_request(
     cannot be used.
     """
     from ...adapters.counters.formulas.configured.config_source import settings_of
+    from ...adapters.counters.formulas.configured.factories import make_model
+    from ...core.framework import relative
     from ...launch import importable_models, runner
     from ...launch.request import run_request
     from ...work import load
@@ -166,7 +166,8 @@ def read_request(
                 "sizes": [batch or 1, tokens, documents, images or 0, pixels],
                 "lora": wanted and [wanted.rank, wanted.targets],
             }
-            request = replace(run_request(**options), factories={framework(): MAKER}, arguments=arguments)
+            maker = f"{relative(make_model.__module__)}:{make_model.__name__}"  # as a worker names it
+            request = replace(run_request(**options), factories={framework(): maker}, arguments=arguments)
             return request, name_model(configuration), there
         return read_configuration(configuration, batch or 1, tokens, pass_, documents, lora, images or 0, pixels)
     told = model if isinstance(model, str) else "a model"
