@@ -56,6 +56,14 @@ def running(ready: Path) -> list[psutil.Process]:
     ]
 
 
+def has_ended(process: psutil.Process) -> bool:
+    """Whether a process has ended; who waits for it is the system's affair."""
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
 @pytest.fixture
 def ready(tmp_path: Path) -> Iterator[Path]:
     """The file that a stray makes when it runs; whatever a failing test leaves of them is ended."""

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from reconcile.launch.workers import scratch
-from tests.launch.conftest import PATIENCE, until
+from tests.launch.conftest import has_ended, until
 from tests.programs import output_of
 
 ROOT = Path(__file__).parents[3]
@@ -102,7 +102,7 @@ def test_home_and_reaper_are_killed(tmp_path: Path, start: Callable[..., subproc
     family[0].kill()
     home.kill()
     home.wait()
-    assert psutil.wait_procs(family, timeout=PATIENCE)[1] == []
+    assert until(lambda: [process for process in family if not has_ended(process)] == [])
     left = [name for name in names(tmp_path) if name.startswith("reconcile-")]
     assert len(left) == 1
     scratch.clear(tmp_path)
