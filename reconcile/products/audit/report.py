@@ -86,7 +86,14 @@ def tabulate_rows(verdicts: Sequence[Verdict]) -> Table:
     rows = []
     for v in verdicts:
         counts = "neither" if v.state is State.OPEN else v.state.value if v.best is None else f"{v.best.unit}s"
-        rows.append((summary.name_model(v), v.claim.printed, counts, v.reason.partition(";")[0] if v.best is None else v.best.what))
+        rows.append(
+            (
+                summary.name_model(v),
+                v.claim.printed,
+                counts,
+                v.reason.partition(";")[0] if v.best is None else v.best.what,
+            )
+        )
     return tabulate("model|figure>|counts|reading or reason", rows)
 
 
