@@ -1,0 +1,45 @@
+"""reports/trainers.md: what ran by closed forms of the configurations, and every number of three trainers explained."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from tests.matrix.llm_forms import flops
+
+ROOT = Path(__file__).parents[2]
+LINES = (ROOT / "reports/trainers.md").read_text().splitlines()
+SEQ = 4096
+QUOTED = {
+    "llama-3-8b": (48_249_176_064, 51_401_195_520, 51_470_401_536),
+    "qwen3-0.6b": (4_985_192_448, 5_918_687_232, 6_394_478_592),
+    "qwen3-30b-a3b": (23_006_281_728, 24_948_768_768, 27_913_617_408),
+    "qwen3-next": (22_739_681_280, None, 24_080_351_232),
+    "deepseek-v3": (249_811_304_448, 256_009_961_472, 293_433_114_624),
+    "gpt-oss-20b": (22_912_164_864, 26_363_363_328, 24_133_100_544),
+}
+"""FLOPs per token by Automodel, verl and VeOmni, called by hand; this verl knows no Qwen3-Next."""
+
+
+def list_cells() -> list[list[str]]:
+    """The cells of each row of each table."""
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in LINES if line.startswith("|")]
+
+
+def test_what_ran_is_a_closed_form_and_the_functions_give_what_they_give() -> None:
+    rows = {row[0]: row[1:6] for row in list_cells() if len(row) == 7 and row[0] in QUOTED}
+    assert set(rows) == set(QUOTED)
+    for name, (tokens, ran, *functions) in rows.items():
+        stated = json.loads((ROOT / f"tests/matrix/llm/{name}.json").read_text())
+        assert int(tokens.replace(",", "")) == SEQ
+        assert int(ran.replace(",", "")) == round(flops(stated, "training", SEQ) / SEQ)
+        given = tuple(None if text == "none" else int(text.replace(",", "")) for text in functions)
+        assert given == QUOTED[name]
+
+
+def test_nothing_is_left_unexplained() -> None:
+    why = [row[3] for row in list_cells() if len(row) == 4 and row[0] in QUOTED]
+    assert len(why) == 3 * len(QUOTED)
+    assert [text for text in why if "residual" in text] == []
+    assert [line for line in LINES if re.search(r"not traced", line)] == []
