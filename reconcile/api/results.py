@@ -101,12 +101,12 @@ class Found:
 
         Raises NotInResult for a call of the model, where the work of an op is unknown, and where the frameworks do other work.
         """
-        return self._of_step("MFU", lambda row: row.once)
+        return self._of_step("MFU", lambda row: row.mfu_flops)
 
     @property
     def hfu_flops(self) -> int:
         """FLOPs of forward and backward with recomputation: the numerator of HFU, per step. Raises as ``mfu_flops``."""
-        return self._of_step("HFU", lambda row: row.ran)
+        return self._of_step("HFU", lambda row: row.hfu_flops)
 
     def _of_step(self, name: str, number: Callable[[PhaseRow], int]) -> int:
         from ..core.errors import NotInResult

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ..core.conventions import Convention
 from ..core.results import Adjustment, LayerRow, Statement, TraceResult
 from ..core.work import COMPONENTS, Work
-from .phases import sums
+from .phases import sum_by_key
 
 RESIDUAL = "residual"
 
@@ -112,7 +112,9 @@ def sum_rows(name: str, rows: Sequence[LayerRow]) -> LayerRow:
     """The sums of these rows. An amount that is unknown in one is unknown in the sum."""
     work = {f: sum(row.work[f] for row in rows) for f in rows[0].work if all(f in row.work for row in rows)}
     causes = {
-        counter: sums([row.causes.get(counter, {}) for row in rows])
+        counter: sum_by_key([row.causes.get(counter, {}) for row in rows])
         for counter in dict.fromkeys(counter for row in rows for counter in row.causes)
     }
-    return LayerRow(name, work, sums([row.counters for row in rows]), causes, sums([row.residuals for row in rows]))
+    return LayerRow(
+        name, work, sum_by_key([row.counters for row in rows]), causes, sum_by_key([row.residuals for row in rows])
+    )

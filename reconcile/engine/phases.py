@@ -14,11 +14,11 @@ from ..core.conventions import Convention
 from ..core.records import BACKWARD, FORWARD, INPUT_GRADIENT, LOSS, PHASES, RECOMPUTATION, WEIGHT_GRADIENT
 from ..core.results import TraceResult
 
-K = TypeVar("K")
+Key = TypeVar("Key")
 
-GRADIENTS = (BACKWARD, INPUT_GRADIENT, WEIGHT_GRADIENT)
+GRADIENT_PHASES = (BACKWARD, INPUT_GRADIENT, WEIGHT_GRADIENT)
 """The phases of "the backward pass" in a ratio: gradients, but not the loss, the recomputation or the optimiser."""
-ONCE = (FORWARD, LOSS, *GRADIENTS)
+MFU_PHASES = (FORWARD, LOSS, *GRADIENT_PHASES)
 """The phases of MFU: forward and backward, with the loss; HFU adds the recomputation."""
 
 
@@ -38,7 +38,7 @@ class PhaseRow:
     @property
     def backward(self) -> int:
         """FLOPs of the gradients, with respect to inputs and to weights."""
-        return sum(self.flops.get(phase, 0) for phase in GRADIENTS)
+        return sum(self.flops.get(phase, 0) for phase in GRADIENT_PHASES)
 
     @property
     def total(self) -> int:
@@ -46,24 +46,24 @@ class PhaseRow:
         return sum(self.flops.values())
 
     @property
-    def again(self) -> int:
+    def recomputed(self) -> int:
         """FLOPs of recomputation (activation checkpointing)."""
         return self.flops.get(RECOMPUTATION, 0)
 
     @property
-    def once(self) -> int:
+    def mfu_flops(self) -> int:
         """FLOPs of forward and backward, each once: the numerator of MFU."""
-        return sum(self.flops.get(phase, 0) for phase in ONCE)
+        return sum(self.flops.get(phase, 0) for phase in MFU_PHASES)
 
     @property
-    def ran(self) -> int:
+    def hfu_flops(self) -> int:
         """FLOPs of these with recomputation: the numerator of HFU."""
-        return self.once + self.again
+        return self.mfu_flops + self.recomputed
 
     @property
-    def beside(self) -> dict[str, int]:
+    def other_phases(self) -> dict[str, int]:
         """FLOPs of each phase that is in neither: what the optimiser multiplies, models without gradients, and the program."""
-        return {phase: n for phase, n in self.flops.items() if n and phase not in (*ONCE, RECOMPUTATION)}
+        return {phase: n for phase, n in self.flops.items() if n and phase not in (*MFU_PHASES, RECOMPUTATION)}
 
     @property
     def ratio(self) -> Fraction | None:
@@ -112,10 +112,10 @@ def phase_table(trace: TraceResult, convention: Convention) -> PhaseTable | None
 
 def sum_phase_rows(name: str, rows: Sequence[PhaseRow]) -> PhaseRow:
     """The sums of these rows by phase; a lower bound if one of them is."""
-    return PhaseRow(name, sums([row.flops for row in rows]), all(row.known for row in rows))
+    return PhaseRow(name, sum_by_key([row.flops for row in rows]), all(row.known for row in rows))
 
 
-def sums(amounts: Sequence[Mapping[K, int]]) -> dict[K, int]:
+def sum_by_key(amounts: Sequence[Mapping[Key, int]]) -> dict[Key, int]:
     """The sum of these amounts by key, in the order in which the keys first occur."""
     return {
         key: sum(each.get(key, 0) for each in amounts) for key in dict.fromkeys(k for each in amounts for k in each)

@@ -129,8 +129,8 @@ def trace_data(result: Answer, trace: TraceResult, listed: Listed = at_once) -> 
         "integer_ops": _sort_mapping(trace.integer_ops),
         "notes": list(trace.notes),
         **({"steps": trace.steps} if trace.steps != 1 else {}),
-        "mfu_flops": table.total.once if table is not None and table.total.known else None,
-        "hfu_flops": table.total.ran if table is not None and table.total.known else None,
+        "mfu_flops": table.total.mfu_flops if table is not None and table.total.known else None,
+        "hfu_flops": table.total.hfu_flops if table is not None and table.total.known else None,
         "phases": listed(_phases, table.rows if table is not None else ()),
         "rows": listed(_row(result.convention.components), trace.rows),
     }

@@ -298,13 +298,13 @@ def utilisation_sentence(row: PhaseRow, steps: int) -> str:
     if not row.known or not row.total:
         return ""
     of = {0: "in all, and no optimizer stepped", 1: "per step"}.get(steps, f"of {number(steps)} steps together")
-    beside = " and ".join(f"{phase} {number(flops)}" for phase, flops in row.beside.items())
+    beside = " and ".join(f"{phase} {number(flops)}" for phase, flops in row.other_phases.items())
     beside = f"; beside them {beside}" if beside else ""
-    if not row.again:
-        return f"for MFU and HFU: {number(row.once)} FLOPs {of}; nothing is computed again{beside}"
+    if not row.recomputed:
+        return f"for MFU and HFU: {number(row.mfu_flops)} FLOPs {of}; nothing is computed again{beside}"
     return (
-        f"for MFU: {number(row.once)} FLOPs {of}, without what is computed again; for HFU: {number(row.ran)}, of them "
-        f"{number(row.again)} computed again{beside}"
+        f"for MFU: {number(row.mfu_flops)} FLOPs {of}, without what is computed again; for HFU: {number(row.hfu_flops)}, "
+        f"of them {number(row.recomputed)} computed again{beside}"
     )
 
 

@@ -29,7 +29,7 @@ def utilisation(flops: Mapping[str, int], seconds: float, peak: int) -> dict[str
         raise UsageError(f"a step took {short(seconds)} seconds, but a time above 0 is wanted.")
     most = seconds * peak
     row = PhaseRow("", {name.removeprefix("flops/"): each for name, each in flops.items()})
-    return {"mfu": row.once / most, "hfu": row.ran / most, "peak": peak}
+    return {"mfu": row.mfu_flops / most, "hfu": row.hfu_flops / most, "peak": peak}
 
 
 def at_peak(flops: Mapping[str, int], what: str, device: str, dtype: str) -> str:

@@ -41,7 +41,7 @@ def test_each_phase_is_in_both_in_one_or_beside_them(phase: str) -> None:
     row = PhaseRow("", {phase: 7})
     both = (FORWARD, LOSS, BACKWARD, INPUT_GRADIENT, WEIGHT_GRADIENT)
     expected = (7, 7, {}) if phase in both else (0, 7, {}) if phase == RECOMPUTATION else (0, 0, {phase: 7})
-    assert (row.once, row.ran, row.beside) == expected
+    assert (row.mfu_flops, row.hfu_flops, row.other_phases) == expected
     found = utilisation({"flops": 7, f"flops/{phase}": 7}, 1.0, 7)
     assert (found["mfu"], found["hfu"]) == (expected[0] / 7, expected[1] / 7)
 
