@@ -215,7 +215,7 @@ COMPUTING = tuple(
     for name in ("formula", "decode", "authors", "gallery", "scorecard", "upgrade")
     if f"reconcile.products.{name}" in MODULES
 )
-SHOWING = {"report", "training_report", "page", "terminal", "picture", "github", "api"}
+SHOWING = {"report", "training_report", "page", "terminal", "picture", "github", "ci_formats", "api"}
 """Files of a product's room that show what its other files compute."""
 COMMAND = re.compile(r"(commands?|printed|executors|model_notes)$")
 """Files of a product that belong to its command."""
