@@ -7,6 +7,7 @@ written to is noticed here, too. Every fault is a sentence on stderr, with the e
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import signal
@@ -115,6 +116,8 @@ def _run_call(call: Callable[[], Any], came: Sequence[int]) -> int:
     except OSError as error:
         return _tell_sentence(f"Error: {_describe_refusal(error)}", EXIT_USAGE)
     except Exception as error:
+        if str(error) == "can't start new thread":  # a limit of processes, as threading says it
+            return _tell_sentence(f"Error: {of_system(BlockingIOError(errno.EAGAIN, str(error)))}", EXIT_USAGE)
         from ..core.defects import sentence
 
         return _tell_sentence(f"Error: {sentence(error)}", EXIT_CRASHED)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from reconcile.cli import cli
-from reconcile.cli.streams import say
+from reconcile.cli.streams import exit_code, say
 from reconcile.core.errors import EXIT_OK, EXIT_USAGE
 from tests.cli.conftest import Stub, shell
 
@@ -94,3 +94,12 @@ def test_a_stdout_of_few_letters_shows_the_others_as_escapes(
     assert (code, said) == (EXIT_OK, "")
     say("β")
     assert taken.getvalue().endswith(b"\\u03b2\n")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), BlockingIOError(errno.EAGAIN, "no more")])
+def test_a_limit_of_processes_is_said_as_one(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
+    def call() -> None:
+        raise error
+
+    assert exit_code(call) == EXIT_USAGE
+    assert "ulimit -u" in capsys.readouterr().err
