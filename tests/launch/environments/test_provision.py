@@ -117,13 +117,16 @@ def test_a_failed_install_gives_uvs_reason_and_leaves_nothing(uv: Uv, stderr: st
     assert ensure(ENV).exists()
 
 
-def test_a_missing_interpreter_and_a_missing_uv_are_reasons(uv: Uv, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_interpreter_and_a_missing_uv_are_reasons(
+    uv: Uv, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     uv()
     with monkeypatch.context() as patch:
         patch.setattr(provision, "uv_command", lambda: ("/nowhere/uv",))
         with pytest.raises(EnvironmentError_, match="uv cannot be started: No such file"):
             ensure(ENV)
     monkeypatch.undo()  # the real search for interpreters, by a uv that finds none
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(provision, "uv_command", lambda: ("uv",))
     monkeypatch.setattr(interpreters, "uv_command", lambda: (sys.executable, "-c", "raise SystemExit(2)"))
     with pytest.raises(EnvironmentError_, match=r"no Python 3\.1 "):
