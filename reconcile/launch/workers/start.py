@@ -8,12 +8,9 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from . import reaper
-
-if TYPE_CHECKING:
-    from .forked_workers import Forked
 
 CLEARING = 2 * reaper.PATIENCE
 """Seconds that the reaper gets to end a process and all that it has started."""
@@ -43,8 +40,8 @@ def start_process(
     return subprocess.Popen(line, stdin=subprocess.PIPE, start_new_session=True, pass_fds=passed, **how)
 
 
-def end_process(process: subprocess.Popen[bytes] | Forked) -> None:
-    """Have its reaper end it and all that it has started."""
+def end_process(process: Any) -> None:
+    """Have its reaper end it and all that it has started: a Popen, or a forked worker, which behaves as one."""
     if process.poll() is None:
         process.terminate()
         try:
@@ -55,7 +52,7 @@ def end_process(process: subprocess.Popen[bytes] | Forked) -> None:
 
 
 @contextlib.contextmanager
-def ended(process: subprocess.Popen[bytes] | Forked) -> Iterator[None]:
+def ended(process: Any) -> Iterator[None]:
     """Within this context the process runs; afterwards it has ended, however the context was left."""
     with process:
         try:

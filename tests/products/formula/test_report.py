@@ -87,8 +87,8 @@ def test_latex_escapes_names_and_typesets_fractions() -> None:
 
 def test_no_name_is_a_command_to_a_terminal() -> None:
     written = render(replace(FORMULA, model="\x1b[31m\u202e\nnet"), ["tex", "txt"])
-    assert not any(letter in text for text in written.values() for letter in "\x1b\u202e")
-    assert all(line.startswith("%") for line in written["tex"].splitlines()[:2])
+    assert {name for name, text in written.items() if set("\x1b\u202e") & set(text)} == set()
+    assert [line[:1] for line in written["tex"].splitlines()[:2]] == ["%", "%"]
 
 
 def test_a_training_step_does_not_replace_the_files_of_a_call() -> None:
