@@ -33,7 +33,7 @@ def subject(result: RunResult, frameworks: Sequence[str]) -> str:
     """The subject of the number: the factory as the user named it, else the pair with all its parameters."""
     given = list_user_names(result.params, frameworks)
     if given:
-        return together(given)
+        return join_with_and(given)
     params = ", ".join(f"{name}={value}" for name, value in result.params.items())
     return result.model + (f"({params})" if params else "")
 
@@ -49,7 +49,7 @@ def inputs(given: Mapping[str, str], frameworks: Sequence[str]) -> str:
     texts = {f: given[f] for f in frameworks if given.get(f)}
     if len(set(texts.values())) == 1:
         return next(iter(texts.values()))
-    return together([f"{text} ({title(f)})" for f, text in texts.items()])
+    return join_with_and([f"{text} ({title(f)})" for f, text in texts.items()])
 
 
 def counted_work(
@@ -57,24 +57,24 @@ def counted_work(
 ) -> str:
     """``forward pass of net:Net in PyTorch on float32 (1, 1, 32, 32)``; ``own`` is what ran in a program's own step, or in
     several, which the number is of together."""
-    counted = f"step of {subject} as the program runs it ({own})" if own else f"{_pass(phases)} of {subject}"
+    counted = f"step of {subject} as the program runs it ({own})" if own else f"{_pass_text(phases)} of {subject}"
     if steps > 1:
         counted = f"{number(steps)} steps of {subject} together, as the program runs them ({own})"
-    text = f"{counted} in {together([title(f) for f in frameworks])}"
+    text = f"{counted} in {join_with_and([title(f) for f in frameworks])}"
     text += f" on {inputs}" if inputs else ""
     return text + (f" (a batch of {number(batch)})" if batch is not None and batch > 1 else "")
 
 
-def _pass(phases: str) -> str:
+def _pass_text(phases: str) -> str:
     """``training step``, ``forward pass``, ``decoding step with a cache of 128 tokens``."""
     if phases == PREFILL:
         return "prefill (a call that fills the cache with the prompt)"
     if phases.startswith(DECODE + " "):
         return f"decoding step{phases.removeprefix(DECODE)}"
-    return "training step" if phases == TRAINING else f"{together(phases.split('+'))} pass"
+    return "training step" if phases == TRAINING else f"{join_with_and(phases.split('+'))} pass"
 
 
-def by(convention: Convention) -> str:
+def convention_text(convention: Convention) -> str:
     """The convention's name with its meaning in words, else with its weights."""
     words = " ".join(convention.meaning.replace("`", "").split()).rstrip(".")
     if not words:
@@ -97,7 +97,7 @@ def masks(convention: Convention, traces: Sequence[TraceResult]) -> str:
     )
 
 
-META = "meta, where tensors have no values"
+META_DEVICE = "meta, where tensors have no values"
 """A citation's name for the device on which nothing is computed."""
 
 
@@ -106,19 +106,19 @@ def counted_by(
 ) -> str:
     """The source of the number: the exact counters; else the trace alone, and the counters that do not agree with it."""
     tool = f"reconcile {result.environment['reconcile']}" if "reconcile" in result.environment else "reconcile"
-    stand_in = f" on {META}" if any(trace.device == "meta" for trace in traces) else ""
+    stand_in = f" on {META_DEVICE}" if any(trace.device == "meta" for trace in traces) else ""
     notes = [note for trace in traces for note in trace.notes]
     stand_in += " in one call (--quick)" if CALLED_ONCE in notes else ""
     stand_in += " in one call, since a second one failed" if any(n.startswith(NOT_CALLED_AGAIN) for n in notes) else ""
     if exact:
         believed = _describe_stated(traces)
         confirmed = f"{'recorded' if believed else 'confirmed'} op by op by {tool}{stand_in}{believed}"
-        return f"counted by {together([_cite_ledger(ledger) for ledger in exact])}, {confirmed}"
+        return f"counted by {join_with_and([_cite_ledger(ledger) for ledger in exact])}, {confirmed}"
     versions = {name: version for trace in traces for name, version in trace.versions.items()}
     on = (f" on {_versions(versions)}" if versions else "") + stand_in.replace(" on ", ", on ", 1)
     on += _describe_stated(traces)
     if len(compared) > 1:
-        return f"recorded op by op by {tool}{on}; none of {together(compared)} is exact"
+        return f"recorded op by op by {tool}{on}; none of {join_with_and(compared)} is exact"
     return f"recorded op by op by {tool}{on}" + (f"; {compared[0]} is not exact" if compared else "")
 
 
@@ -126,7 +126,7 @@ def _describe_stated(traces: Sequence[TraceResult]) -> str:
     """The part of the number that a library states for its own ops and that nothing confirms."""
     stated = {name: flops for trace in traces for name, flops in trace.stated.items()}
     parts = [f"{number(flops)} {_unit(flops, 'FLOP')} of {name}" for name, flops in stated.items()]
-    return f"; nothing confirms {together(parts)}: a formula of its own library states them" if parts else ""
+    return f"; nothing confirms {join_with_and(parts)}: a formula of its own library states them" if parts else ""
 
 
 def _cite_ledger(ledger: LedgerResult) -> str:
@@ -142,7 +142,7 @@ def _versions(versions: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {versions[name]}" for name in sorted(versions))
 
 
-def difference(between: Statement, traces: Sequence[TraceResult]) -> str:
+def difference_sentence(between: Statement, traces: Sequence[TraceResult]) -> str:
     """``The two models differ: PyTorch does 80 FLOPs less than TensorFlow: implementation-differs -80 at loop (...).``"""
     if between.from_total is None or between.to_total is None:
         return ""
@@ -163,6 +163,6 @@ def _formula(line: Adjustment) -> str:
     return f" ({', '.join(sources)})" if sources else ""
 
 
-def together(words: Sequence[str]) -> str:
+def join_with_and(words: Sequence[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else list(words))

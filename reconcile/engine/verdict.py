@@ -21,7 +21,7 @@ from .breakdown import RESIDUAL
 
 GIVE_FORMULAS = "Give the work of these ops in a Python file and run again with --formulas FILE.py."
 
-_SIZES = re.compile(r"\b[a-z]+\d* \(([\d, ]*)\)")
+_TENSOR_SIZES = re.compile(r"\b[a-z]+\d* \(([\d, ]*)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,24 +154,24 @@ def verdict(result: RunResult) -> Verdict:
     standing = []
     for trace in result.traces:
         own = [v for v in counters if v.ledger.framework == trace.framework]
-        why = _withheld(result, trace, own)
+        why = _why_withheld(result, trace, own)
         if why is not None:
             withheld.append(why)
         else:
             standing.append(trace)
     alike: list[list[TraceResult]] = []
     for trace in standing:
-        same = (s for s in alike if (b := _between(result, s[0], trace)) is not None and b.state is State.EQUAL)
+        same = (s for s in alike if (b := _trace_statement(result, s[0], trace)) is not None and b.state is State.EQUAL)
         group = next(same, None)
         if group is None:
             alike.append([trace])
         else:
             group.append(trace)
-    figures += [_figure(result, group, counters) for group in alike]
+    figures += [_make_figure(result, group, counters) for group in alike]
     if not result.traces:
         withheld.append(Withheld("", "nothing was traced", "Run with a framework that is installed."))
-    differing = [b for group in alike[1:] if (b := _between(result, alike[0][0], group[0])) is not None]
-    difference = " ".join(filter(None, (citation.difference(between, standing) for between in differing)))
+    differing = [b for group in alike[1:] if (b := _trace_statement(result, alike[0][0], group[0])) is not None]
+    difference = " ".join(filter(None, (citation.difference_sentence(between, standing) for between in differing)))
     return Verdict(counters, tuple(figures), tuple(withheld), difference)
 
 
@@ -181,12 +181,12 @@ def counters_of(result: RunResult) -> tuple[CounterVerdict, ...]:
     traces = {t.framework: t.name for t in result.traces}
     holes = {t.framework: t.name for t in result.traces if t.unknown}
     return tuple(
-        _counter(x, by_ends.get((x.counter, traces.get(x.framework, ""))), holes.get(x.framework, ""))
+        _counter_verdict(x, by_ends.get((x.counter, traces.get(x.framework, ""))), holes.get(x.framework, ""))
         for x in result.ledgers
     )
 
 
-def _counter(ledger: LedgerResult, statement: Statement | None, incomplete: str) -> CounterVerdict:
+def _counter_verdict(ledger: LedgerResult, statement: Statement | None, incomplete: str) -> CounterVerdict:
     if statement is None or statement.from_total is None or statement.to_total is None:
         return CounterVerdict(ledger, statement, None, None, (), incomplete)
     lines = [(cause.value, amount) for cause, amount in statement.by_cause().items()]
@@ -197,7 +197,7 @@ def _counter(ledger: LedgerResult, statement: Statement | None, incomplete: str)
     return CounterVerdict(ledger, statement, statement.to_total, off, ranked)
 
 
-def _withheld(result: RunResult, trace: TraceResult, counters: Sequence[CounterVerdict]) -> Withheld | None:
+def _why_withheld(result: RunResult, trace: TraceResult, counters: Sequence[CounterVerdict]) -> Withheld | None:
     """Why this trace's total cannot be published, or None."""
     if trace.unknown:
         first, more = trace.unknown[0], len(trace.unknown) - 1
@@ -216,7 +216,7 @@ def _withheld(result: RunResult, trace: TraceResult, counters: Sequence[CounterV
         failed = "If your model causes this, change it; else please report it with the JSON file."
         advice = failed if trace.state is State.FAILED else "Fix that and run again."
         return Withheld(trace.framework, trace.reason or "there is no trace", advice)
-    recipe = next((v.ledger.counter for v in counters if _recipe(v.ledger.counter)), "")
+    recipe = next((v.ledger.counter for v in counters if _has_recipe(v.ledger.counter)), "")
     if recipe and not citation.list_user_names(result.params, [trace.framework]):
         reason = f"{recipe} builds the model in its own way, and this is the work of that build"
         return Withheld(trace.framework, reason, "To get the work of the model as it is, run without this counter.")
@@ -232,29 +232,29 @@ def _withheld(result: RunResult, trace: TraceResult, counters: Sequence[CounterV
     return None
 
 
-def _recipe(counter: str) -> bool:
+def _has_recipe(counter: str) -> bool:
     return counter in known_counters() and bool(known_counters()[counter].recipe)
 
 
-def _between(result: RunResult, one: TraceResult, other: TraceResult) -> Statement | None:
+def _trace_statement(result: RunResult, one: TraceResult, other: TraceResult) -> Statement | None:
     """The statement from one trace to the other."""
     return next((s for s in result.statements if (s.from_, s.to) == (one.name, other.name)), None)
 
 
-def _macs(trace: TraceResult, masked: int) -> int:
+def _sum_macs(trace: TraceResult, masked: int) -> int:
     """The multiply-adds under a convention with this weight of masked products."""
     return sum(row.work.mac - (row.work.masked if masked else 0) for row in trace.rows)
 
 
-def _figure(result: RunResult, traces: Sequence[TraceResult], counters: Iterable[CounterVerdict]) -> Figure:
+def _make_figure(result: RunResult, traces: Sequence[TraceResult], counters: Iterable[CounterVerdict]) -> Figure:
     convention = result.convention
     frameworks = tuple(trace.framework for trace in traces)
     verdicts = [v for v in counters if v.ledger.framework in frameworks]
     exact = [v.ledger for v in verdicts if v.exact]
     flops = traces[0].totals[convention.name]
-    macs = _macs(traces[0], convention.masked) if citation.only_macs(convention) else None
+    macs = _sum_macs(traces[0], convention.masked) if citation.only_macs(convention) else None
     inputs = citation.inputs(result.inputs, frameworks)
-    batch = _batch(result.params)
+    batch = _batch_parameter(result.params)
     subject = citation.subject(result, frameworks)
     own = next((n.removeprefix(OWN_STEP) for t in traces for n in t.notes if n.startswith(OWN_STEP)), "")
     work_counted = citation.counted_work(subject, frameworks, inputs, batch, result.pass_, own, traces[0].steps)
@@ -273,12 +273,12 @@ def _figure(result: RunResult, traces: Sequence[TraceResult], counters: Iterable
         notes=tuple(
             f"{t.name}: {note}" for t in traces for note in t.notes if not note.startswith((CALLED_WITH, OWN_STEP))
         ),
-        sentence=f"{citation.quantity(flops, macs)} per {work_counted}, by the {citation.by(convention)}"
+        sentence=f"{citation.quantity(flops, macs)} per {work_counted}, by the {citation.convention_text(convention)}"
         f"{citation.masks(convention, traces[:1])}; {counted_by}.",
     )
 
 
-def _batch(params: Mapping[str, object]) -> int | None:
+def _batch_parameter(params: Mapping[str, object]) -> int | None:
     """The pair's parameter ``batch``; for a user's own model nothing says which dimension is the batch."""
     batch = params.get("batch")
     return batch if isinstance(batch, int) and not isinstance(batch, bool) else None
@@ -286,7 +286,7 @@ def _batch(params: Mapping[str, object]) -> int | None:
 
 def _leading_dimension(inputs: str) -> int | None:
     """The first dimension of every input, from ``float32 (8, 3), int64 (8,)``; None if they differ or it is 1."""
-    firsts = {sizes.split(",")[0].strip() for sizes in _SIZES.findall(inputs)}
+    firsts = {sizes.split(",")[0].strip() for sizes in _TENSOR_SIZES.findall(inputs)}
     if len(firsts) != 1:
         return None
     (first,) = firsts

@@ -50,7 +50,7 @@ def card(result: Answer, command: str = "") -> dict[str, Any]:
         "model": citation.subject(result, [trace.framework for trace in result.traces]),
         "pass": result.pass_,
         "convention": result.convention.name,
-        "counts": citation.by(result.convention),
+        "counts": citation.convention_text(result.convention),
         "numbers": [
             {
                 **fields_of(figure, "frameworks flops macs"),
@@ -98,7 +98,7 @@ def disclosure(result: Answer, command: str = "") -> dict[str, Any]:
         "unit": f"floating-point operations of {what}",
         "formula": f"the sum, over all operations that {ran}, of what each does by the convention",
         "convention": result.convention.name,
-        "counts": citation.by(result.convention),
+        "counts": citation.convention_text(result.convention),
         "steps": [_step(result, trace, said) for trace in result.traces],
         "outside": list(OUTSIDE),
         "versions": dict(result.environment),

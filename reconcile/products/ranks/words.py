@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ...core.causes import State
 from ...core.number_format import format_signed, number, percent
 from ...core.records import CALLED_WITH
-from ...engine.citation import META
+from ...engine.citation import META_DEVICE
 from ...report import view
 from .files import Together, describe_missing, describe_mixed
 from .ranked import ONLY_SOME_RANKS_RAN, Fold, Ranked, Traffic
@@ -85,7 +85,7 @@ def notes(result: Ranked) -> list[str]:
     """How the ranks were counted; what all of them say once."""
     said: dict[str, list[Fold]] = {}
     if any(fold.trace.device == "meta" for fold in result.folds):
-        said[f"ran on {META}: nothing shows that it runs with values"] = []
+        said[f"ran on {META_DEVICE}: nothing shows that it runs with values"] = []
     for fold in result.folds:
         for note in fold.trace.notes:
             if not note.startswith(CALLED_WITH) or fold is result.folds[0]:
