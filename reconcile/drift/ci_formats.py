@@ -17,7 +17,7 @@ from ..align.alignment import Alignment
 from ..core.conventions import Convention, Conventions
 from ..core.escaping import escape_line, escape_lines
 from ..core.records import Layer, Ledger, Trace
-from ..engine.booking import scale
+from ..engine.booking import flops_per_unit
 from ..engine.traces import trace_name, trace_result
 from ..work import load
 from .changes import Drift
@@ -71,7 +71,7 @@ def _totals(done: Checked, convention: Convention) -> dict[str, int]:
     align = Alignment(list(map(Layer.from_list, found.meta["layers"])))
     traces = {t.framework: trace_result(t, align, asked) for t in found.traces if isinstance(t, Trace)}
     totals = {trace_name(name): t.totals[convention.name] for name, t in traces.items() if t.complete}
-    return totals | {x.counter: x.total * scale(x.unit) for x in found.ledgers if isinstance(x, Ledger)}
+    return totals | {x.counter: x.total * flops_per_unit(x.unit) for x in found.ledgers if isinstance(x, Ledger)}
 
 
 FORMATS: Mapping[str, Callable[[Checked, Convention], str]] = {

@@ -14,7 +14,7 @@ from ..core.conventions import MATMUL, Convention, Conventions
 from ..core.records import Layer, Ledger, Trace
 from ..core.registry import known_counters
 from ..core.results import Residual
-from ..engine.booking import scale
+from ..engine.booking import flops_per_unit
 from ..engine.ledger import reconcile_ledger
 from ..engine.reconcile import Missing, across
 from ..engine.settle import Collected
@@ -141,7 +141,7 @@ def _counter(old: Take, new: Take, convention: Convention) -> CounterDrift:
         units=(was.unit, now.unit),
         versions=(was.versions, now.versions),
         totals=(was.total, now.total),
-        normalised=(was.total * scale(was.unit), now.total * scale(now.unit)),
+        normalised=(was.total * flops_per_unit(was.unit), now.total * flops_per_unit(now.unit)),
         changes=tuple(_changes(matched)),
         renamed=_find_renamed(matched),
         notes=_about_the_run(was, now),

@@ -8,7 +8,7 @@ from ..adapters.counters.bridge import Item, view
 from ..align.alignment import Alignment
 from ..core.causes import ORDER, Cause
 from ..core.records import Ledger, Trace
-from ..engine.ledger import Reconciled, build
+from ..engine.ledger import Reconciled, build_bridge
 from .changes import Basis, CauseChange
 
 
@@ -47,7 +47,7 @@ def basis(
 
 def _grounds(ledger: Ledger, trace: Trace, align: Alignment) -> Mapping[str, dict[str, None]]:
     grounds: dict[str, dict[str, None]] = {}
-    for item in build(view(ledger), trace).items:
+    for item in build_bridge(view(ledger), trace).items:
         if item.counted or item.ran or item.rule:
             grounds.setdefault(align.layer(ledger.framework, item.layer), {})[_words(item)] = None
     return grounds

@@ -18,7 +18,8 @@ from ..work import Work
 
 _Add = Callable[[Cause, int], None]
 
-PLAIN = ("add", "mul", "div", "cmp", "special")
+OTHER_COMPONENTS = ("add", "mul", "div", "cmp", "special")
+"""Components of work whose operations are one FLOP each; a multiply-add is two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Booking:
     amount: int
 
 
-def scale(unit: str) -> int:
+def flops_per_unit(unit: str) -> int:
     """The factor from a counter's unit to FLOPs: 2 for MAC, 1 for FLOP."""
     return 2 if unit == MAC else 1
 
@@ -56,29 +57,29 @@ def book(item: Item, unit: str, convention: Convention) -> list[Booking]:
     if item.cause is not None:
         if convention.weighs(item.unknown):
             return []
-        return _whole(item, item.cause, unit, convention)
+        return _book_whole_difference(item, item.cause, unit, convention)
     sums: dict[Cause, int] = {}
 
     def add(cause: Cause, amount: int) -> None:
         if amount:
             sums[cause] = sums.get(cause, 0) + amount
 
-    for name in ("mac", *PLAIN):
+    for name in ("mac", *OTHER_COMPONENTS):
         if name not in item.unknown or not convention.weight(name):
-            _component(item, name, scale(unit), convention, add)
+            _book_component(item, name, flops_per_unit(unit), convention, add)
     if "accumulators" not in item.unknown:
-        _first_adds(item, scale(unit), convention, add)
+        _book_first_adds(item, flops_per_unit(unit), convention, add)
     add(Cause.OUTSIDE_CONVENTION, convention.masked * item.ran.masked * item.times)
     return [Booking(cause, amount) for cause, amount in sums.items() if amount]
 
 
-def _whole(item: Item, cause: Cause, unit: str, convention: Convention) -> list[Booking]:
+def _book_whole_difference(item: Item, cause: Cause, unit: str, convention: Convention) -> list[Booking]:
     ran = convention.flops(item.ran) * item.times
-    counted = own_value(item.counted, unit) * scale(unit) * item.seen
+    counted = own_value(item.counted, unit) * flops_per_unit(unit) * item.seen
     return [Booking(cause, ran - counted)] if ran != counted else []
 
 
-def _component(item: Item, name: str, unit_scale: int, convention: Convention, add: _Add) -> None:
+def _book_component(item: Item, name: str, unit_scale: int, convention: Convention, add: _Add) -> None:
     counted: int = getattr(item.counted, name)
     ran: int = getattr(item.ran, name)
     if not counted and not ran:
@@ -89,19 +90,19 @@ def _component(item: Item, name: str, unit_scale: int, convention: Convention, a
     if weight == 0:
         add(Cause.OUTSIDE_CONVENTION, -coefficient * counted * item.seen)
         return
-    add(_repeat(item), coefficient * counted * (item.times - item.seen))
+    add(_repeat_cause(item), coefficient * counted * (item.times - item.seen))
     add(Cause.NON_MAC_DOUBLED, (natural - coefficient) * counted * item.times)
     add(Cause.FORMULA_DIFFERS, natural * (ran - counted) * item.times)
     add(Cause.WEIGHT_DIFFERS, (weight - natural) * ran * item.times)
 
 
-def _first_adds(item: Item, unit_scale: int, convention: Convention, add: _Add) -> None:
+def _book_first_adds(item: Item, unit_scale: int, convention: Convention, add: _Add) -> None:
     """The first add of each dot product, which the counter may save (2K - 1), or the convention, or both."""
     saved, weight = -unit_scale * item.counted.accumulators, convention.accumulators
     if weight:
-        add(_repeat(item), saved * (item.times - item.seen))
+        add(_repeat_cause(item), saved * (item.times - item.seen))
     add(Cause.FIRST_ADD, weight * item.ran.accumulators * item.times - saved * (item.times if weight else item.seen))
 
 
-def _repeat(item: Item) -> Cause:
+def _repeat_cause(item: Item) -> Cause:
     return item.repeat or (Cause.LOOP_COUNTED_ONCE if item.times > item.seen else Cause.RECOUNTED)

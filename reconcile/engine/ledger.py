@@ -17,9 +17,9 @@ from ..core.counter import Counter
 from ..core.records import Entry, Ledger, Trace
 from ..core.registry import known_counters
 from ..core.results import Adjustment, EntryResult, Evidence, LedgerResult, Mismatch, Residual
-from .booking import Booking, book, expected_amount, scale
+from .booking import Booking, book, expected_amount, flops_per_unit
 
-SHOWN = 3
+MAX_OPS_SHOWN = 3
 """Ops that differ, in a sentence about a release; the residuals have all of them."""
 
 
@@ -33,7 +33,7 @@ class Reconciled:
     cells: Mapping[str, int]
 
 
-def build(seen: View, trace: Trace) -> Bridge:
+def build_bridge(seen: View, trace: Trace) -> Bridge:
     """The items of one ledger, made by its counter's own bridge: in bridge.py, or beside the rules if one statement makes it."""
     folder = known_counters()[seen.counter].module
     apart = importlib.util.find_spec(f"{folder}.bridge") is not None
@@ -72,18 +72,20 @@ class Bridged:
 
 def bridge_ledger(ledger: Ledger, trace: Trace, align: Alignment) -> Bridged:
     """Make the items of a ledger, and check every entry against the rules."""
-    bridge = build(view(ledger), trace)  # the items are made without access to any reported value
+    bridge = build_bridge(view(ledger), trace)  # the items are made without access to any reported value
     uncovered = _find_uncovered(bridge, ledger)
     if uncovered:
-        bridge = Bridge(tuple(_unsaid(item, uncovered) for item in bridge.items))
-    shares = _shares(bridge, ledger, align)
-    homes = {entry.id: _home(entry, shares.get(entry.id, {}), align, ledger.framework) for entry in ledger.entries}
-    mismatches, checked, unchecked = _check(bridge, ledger, shares, homes)
+        bridge = Bridge(tuple(_without_not_counted(item, uncovered) for item in bridge.items))
+    shares = _expected_shares(bridge, ledger, align)
+    homes = {
+        entry.id: _home_layer(entry, shares.get(entry.id, {}), align, ledger.framework) for entry in ledger.entries
+    }
+    mismatches, checked, unchecked = _compare_entries(bridge, ledger, shares, homes)
     cells: dict[str, int] = {}
     entries = []
     for entry in ledger.entries:
         for layer, value in _place_value(entry.value, shares.get(entry.id, {}), homes[entry.id]).items():
-            cells[layer] = cells.get(layer, 0) + value * scale(ledger.unit)
+            cells[layer] = cells.get(layer, 0) + value * flops_per_unit(ledger.unit)
             entries.append(EntryResult(entry.id, layer, entry.op, value, entry.calls))
     kept = {id: (entry, homes[id]) for id, entry in uncovered.items()}
     spans = _find_spans(bridge, trace, align)
@@ -101,7 +103,7 @@ def _find_spans(bridge: Bridge, trace: Trace, align: Alignment) -> frozenset[fro
     return frozenset(span for span in found if len(span) > 1)
 
 
-def _shares(bridge: Bridge, ledger: Ledger, align: Alignment) -> dict[str, dict[str, int]]:
+def _expected_shares(bridge: Bridge, ledger: Ledger, align: Alignment) -> dict[str, dict[str, int]]:
     """Each entry by the rules, in the counter's own unit, by the layer of the pair in which the ops ran that it counts."""
     shares: dict[str, dict[str, int]] = {}
     for item in bridge.items:
@@ -111,7 +113,7 @@ def _shares(bridge: Bridge, ledger: Ledger, align: Alignment) -> dict[str, dict[
     return shares
 
 
-def _home(entry: Entry, share: Mapping[str, int], align: Alignment, framework: str) -> str:
+def _home_layer(entry: Entry, share: Mapping[str, int], align: Alignment, framework: str) -> str:
     """The layer of what the rules do not say of an entry: an entry of several layers does not say in which one it is off."""
     return next(iter(share)) if len(share) == 1 else align.layer(framework, entry.layer)
 
@@ -123,18 +125,21 @@ def _place_value(value: int, share: Mapping[str, int], home: str) -> dict[str, i
 
 
 def reconcile_ledger(ledger: Ledger, trace: Trace, align: Alignment, convention: Convention) -> Reconciled:
-    """As ``booked``, of a ledger that is not bridged yet."""
+    """As ``book_items``, of a ledger that is not bridged yet."""
     return book_items(bridge_ledger(ledger, trace, align), align, convention)
 
 
 def book_items(found: Bridged, align: Alignment, convention: Convention) -> Reconciled:
     """Book every item under a convention."""
     ledger, bridge, uncovered, mismatches = found.ledger, found.bridge, found.uncovered, found.mismatches
-    adjustments = adjust(bridge, view(ledger), align, convention)
+    adjustments = list_adjustments(bridge, view(ledger), align, convention)
     residuals = [
-        Residual(m.layer, (m.expected - m.reported) * scale(ledger.unit), _broken(m, ledger.unit)) for m in mismatches
+        Residual(m.layer, (m.expected - m.reported) * flops_per_unit(ledger.unit), _broken_rule_reason(m, ledger.unit))
+        for m in mismatches
     ]
-    residuals += _gaps([item for item in bridge.items if item.entry not in uncovered], ledger, align, convention)
+    residuals += _gap_residuals(
+        [item for item in bridge.items if item.entry not in uncovered], ledger, align, convention
+    )
     residuals += _list_unchecked(bridge, ledger, align, convention, uncovered)
     state = State.UNEXPLAINED if residuals else State.EXPLAINED if adjustments else State.EQUAL
     result = LedgerResult(
@@ -146,7 +151,7 @@ def book_items(found: Bridged, align: Alignment, convention: Convention) -> Reco
         device=ledger.device,
         versions=ledger.versions,
         total=ledger.total,
-        normalised_total=ledger.total * scale(ledger.unit),
+        normalised_total=ledger.total * flops_per_unit(ledger.unit),
         entries=found.entries,
         checked=found.checked,
         unchecked=found.unchecked,
@@ -157,7 +162,7 @@ def book_items(found: Bridged, align: Alignment, convention: Convention) -> Reco
     return Reconciled(result, adjustments, tuple(residuals), found.cells)
 
 
-def adjust(bridge: Bridge, seen: View, align: Alignment, convention: Convention) -> tuple[Adjustment, ...]:
+def list_adjustments(bridge: Bridge, seen: View, align: Alignment, convention: Convention) -> tuple[Adjustment, ...]:
     """Adjustments per cause, layer and kind of op, in booking order; items that agree in all three make one line."""
     sums: dict[tuple[Cause, str, str], tuple[list[int], list[Evidence]]] = {}
     books: dict[Hashable, list[Booking]] = {}
@@ -169,7 +174,7 @@ def adjust(bridge: Bridge, seen: View, align: Alignment, convention: Convention)
             bookings = books[alike] = book(item, seen.unit, convention)
         if bookings:
             layer = align.layer(seen.framework, item.layer)
-            proof = evidence(item, seen.counter, layer)
+            proof = item_evidence(item, seen.counter, layer)
             for booking in bookings:
                 amounts, proofs = sums.setdefault((booking.cause, layer, item.op), ([], []))
                 amounts.append(booking.amount)
@@ -182,7 +187,7 @@ def adjust(bridge: Bridge, seen: View, align: Alignment, convention: Convention)
     return tuple(sorted(lines, key=lambda a: ORDER[a.cause]))
 
 
-def evidence(item: Item, counter: str, layer: str) -> Evidence:
+def item_evidence(item: Item, counter: str, layer: str) -> Evidence:
     """The inputs from which an item's adjustments are computed."""
     return Evidence(
         side="from",
@@ -201,7 +206,7 @@ def evidence(item: Item, counter: str, layer: str) -> Evidence:
     )
 
 
-def _check(
+def _compare_entries(
     bridge: Bridge, ledger: Ledger, shares: Mapping[str, Mapping[str, int]], homes: Mapping[str, str]
 ) -> tuple[tuple[Mismatch, ...], int, int]:
     """Compare expected with reported values, entry by entry; one that is not reported is off by all of each of its shares."""
@@ -221,18 +226,18 @@ def _check(
     return tuple(mismatches), len(reported) - len(unchecked), len(unchecked)
 
 
-def _broken(mismatch: Mismatch, unit: str) -> str:
+def _broken_rule_reason(mismatch: Mismatch, unit: str) -> str:
     return (
         f"rule {mismatch.rule} broken at layer {mismatch.layer} ({mismatch.entry}): "
         f"expected {mismatch.expected:,} {unit}, reported {mismatch.reported:,} {unit} (rule from {mismatch.source})"
     )
 
 
-def _gaps(items: Iterable[Item], ledger: Ledger, align: Alignment, convention: Convention) -> list[Residual]:
+def _gap_residuals(items: Iterable[Item], ledger: Ledger, align: Alignment, convention: Convention) -> list[Residual]:
     residuals = []
     for item in items:
         if item.gap:
-            counted = expected_amount(item, ledger.unit) * scale(ledger.unit)
+            counted = expected_amount(item, ledger.unit) * flops_per_unit(ledger.unit)
             ran = convention.flops(item.ran) * item.times
             amount = ran - counted
             if amount or ran:  # two wrong numbers that happen to be equal are no agreement
@@ -246,7 +251,7 @@ def _find_uncovered(bridge: Bridge, ledger: Ledger) -> dict[str, Entry]:
     return {entry.id: entry for entry in ledger.entries if entry.id not in covered and entry.value}
 
 
-def _unsaid(item: Item, uncovered: Mapping[str, Entry]) -> Item:
+def _without_not_counted(item: Item, uncovered: Mapping[str, Entry]) -> Item:
     """The item without the cause ``op-not-counted``, if the counter has an entry for it that no rule covers."""
     if item.cause is not Cause.OP_NOT_COUNTED or item.entry not in uncovered:
         return item
@@ -262,7 +267,7 @@ def _list_unchecked(
 ) -> list[Residual]:
     """One for each entry that no rule covers, and layer, with the work for which nothing else was booked since the entry is
     there."""
-    amounts = {id: {home: -entry.value * scale(ledger.unit)} for id, (entry, home) in uncovered.items()}
+    amounts = {id: {home: -entry.value * flops_per_unit(ledger.unit)} for id, (entry, home) in uncovered.items()}
     for item in bridge.items:
         if item.gap and item.entry in uncovered:
             held, layer = amounts[item.entry], align.layer(ledger.framework, item.layer)
@@ -285,7 +290,7 @@ def _release_notes(
     """
     counter = known_counters()[ledger.counter]
     version = ledger.versions.get(counter.versions_key, "")
-    where = beyond(counter, version)
+    where = release_age(counter, version)
     if not where:
         return ()
     off: dict[str, list[int]] = {}
@@ -298,13 +303,13 @@ def _release_notes(
     agree = f"all {len(ops)} ops agree" if not off else f"{len(ops) - len(off)} of {len(ops)} ops agree"
     differ = [
         f"{op} differs: expected {expected:,}, reported {reported:,} {ledger.unit}"
-        for op, (expected, reported) in list(off.items())[:SHOWN]
+        for op, (expected, reported) in list(off.items())[:MAX_OPS_SHOWN]
     ]
-    more = [f"and {len(off) - SHOWN} more"] if len(off) > SHOWN else []
+    more = [f"and {len(off) - MAX_OPS_SHOWN} more"] if len(off) > MAX_OPS_SHOWN else []
     return ("; ".join([f"{counter.family} {version} is {where}", agree, *differ, *more]),)
 
 
-def beyond(counter: Counter, version: str) -> str:
+def release_age(counter: Counter, version: str) -> str:
     """``newer than the releases that its rules were checked on (2.1 to 2.15.0)``; '' for one between those, and if the
     counter does not state them."""
     first, last = counter.checked

@@ -27,10 +27,10 @@ def recompute(
     ``ops``: trace ops by ``framework:id``; ``versions``: package versions by counter (they select the rules).
     Raises KeyError if the evidence names an op or counter that does not exist.
     """
-    return sum(_amount(line.cause, proof, ops, versions, convention) for proof in line.evidence)
+    return sum(_evidence_amount(line.cause, proof, ops, versions, convention) for proof in line.evidence)
 
 
-def _amount(
+def _evidence_amount(
     cause: Cause,
     proof: Evidence,
     ops: Mapping[str, Op],
@@ -38,21 +38,21 @@ def _amount(
     convention: Convention,
 ) -> int:
     if proof.side == "between":
-        return _difference(proof, ops, convention)
+        return _trace_difference(proof, ops, convention)
     counter = known_counters()[proof.counter]
-    item = _item(proof, ops, versions[proof.counter])
+    item = _rebuild_item(proof, ops, versions[proof.counter])
     amount = sum(b.amount for b in book(item, counter.unit, convention) if b.cause is cause)
     return amount if proof.side == "from" else -amount
 
 
-def _item(proof: Evidence, ops: Mapping[str, Op], versions: Mapping[str, str]) -> Item:
+def _rebuild_item(proof: Evidence, ops: Mapping[str, Op], versions: Mapping[str, str]) -> Item:
     counter = known_counters()[proof.counter]
     module = importlib.import_module(f"{counter.module}.rules")
     counted = _sum_rules(module.BOOK, proof, versions)
     ran: list[Op] = []
     if proof.times:
         ran = [ops[f"{counter.framework}:{id}"] for id in proof.ops] or list(proof.seen)
-    total = _sum(ran) * (1 if proof.ops else proof.times)
+    total = _sum_known_work(ran) * (1 if proof.ops else proof.times)
     if proof.only:
         total = total.only(proof.only)
     return make_item(
@@ -82,7 +82,7 @@ def _sum_rules(book_: RuleBook, proof: Evidence, versions: Mapping[str, str]) ->
     return total
 
 
-def _sum(ops: Iterable[Op]) -> Work:
+def _sum_known_work(ops: Iterable[Op]) -> Work:
     total = ZERO
     for op in ops:
         total = total + _find_known_work(op) * op.calls
@@ -99,7 +99,7 @@ def _per_call(total: Work, times: int) -> Work:
     return total // times if times else ZERO
 
 
-def _difference(proof: Evidence, ops: Mapping[str, Op], convention: Convention) -> int:
+def _trace_difference(proof: Evidence, ops: Mapping[str, Op], convention: Convention) -> int:
     """Between traces: the component's sum over the second trace's ops minus its sum over the first's, in the registry's order."""
     present = {id.partition(":")[0] for id in ops}
     first = next(name for name in frameworks() if name in present)

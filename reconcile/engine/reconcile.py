@@ -13,8 +13,8 @@ from ..core.conventions import Convention, Conventions
 from ..core.records import Ledger, Trace
 from ..core.results import Adjustment, LayerRow, LedgerResult, Residual, Statement, TraceResult
 from .ledger import Bridged, Reconciled, book_items, bridge_ledger, reconcile_ledger
-from .statements import block_statement, chain, close, turn
-from .traces import Weighed, differences, differences_of, result_of, trace_name, weigh_ops, work_by_layer
+from .statements import block_statement, chain_statements, close_statement, reverse_statement
+from .traces import WeighedTrace, differences, differences_of, result_of, trace_name, weigh_ops, work_by_layer
 
 CAUSES_DO_NOT_LEAD_THERE = "the causes of this layer do not lead to the work that ran in it"
 
@@ -49,7 +49,7 @@ class Facts:
     whose framework has no trace is as it was."""
 
     align: Alignment
-    traces: tuple[Weighed | Missing, ...]
+    traces: tuple[WeighedTrace | Missing, ...]
     ledgers: tuple[Bridged | Ledger | Missing, ...]
 
 
@@ -83,8 +83,10 @@ def books_of(found: Facts, conventions: Conventions) -> Books:
     every counter of the first to every counter of the second.
     """
     convention, align = conventions.chosen, found.align
-    raw = {t.trace.framework: t for t in found.traces if isinstance(t, Weighed)}
-    results = [result_of(t, align, conventions) if isinstance(t, Weighed) else _missing_trace(t) for t in found.traces]
+    raw = {t.trace.framework: t for t in found.traces if isinstance(t, WeighedTrace)}
+    results = [
+        result_of(t, align, conventions) if isinstance(t, WeighedTrace) else _missing_trace(t) for t in found.traces
+    ]
     known = {t.framework: t for t in results}
     work = {framework: work_by_layer(trace, convention) for framework, trace in raw.items()}
     done_by: dict[str, Reconciled] = {}
@@ -188,7 +190,7 @@ def _to_trace(
     if why is not None:
         return block_statement(ledger.counter, name, *why, totals, done.adjustments if done else ())
     assert done is not None
-    return close(ledger.counter, name, totals, done.adjustments, done.residuals)
+    return close_statement(ledger.counter, name, totals, done.adjustments, done.residuals)
 
 
 def _why_blocked(ledger: LedgerResult, trace: TraceResult) -> tuple[State, str] | None:
@@ -201,7 +203,7 @@ def _why_blocked(ledger: LedgerResult, trace: TraceResult) -> tuple[State, str] 
 
 
 def _between(
-    raw: Mapping[str, Weighed], first: TraceResult, second: TraceResult, align: Alignment, convention: Convention
+    raw: Mapping[str, WeighedTrace], first: TraceResult, second: TraceResult, align: Alignment, convention: Convention
 ) -> tuple[Adjustment, ...]:
     if not (first.complete and second.complete):
         return ()
@@ -222,13 +224,13 @@ def _across(
     totals = (first.totals.get(convention.name), second.totals.get(convention.name))
     bad = next((t for t in (first, second) if not t.complete), None)
     if bad is None:
-        middle = close(first.name, second.name, totals, between, ())
+        middle = close_statement(first.name, second.name, totals, between, ())
     else:
         state = bad.state if bad.state in (State.FAILED, State.SKIPPED) else State.NOT_COMPARABLE
         middle = block_statement(first.name, second.name, state, bad.reason, totals)
     left = [s for framework, s in own if framework == first.framework]
-    right = [turn(s) for framework, s in own if framework == second.framework]
-    return [middle, *(chain((a, middle, b)) for a in left for b in right)]
+    right = [reverse_statement(s) for framework, s in own if framework == second.framework]
+    return [middle, *(chain_statements((a, middle, b)) for a in left for b in right)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +254,13 @@ def across(a: tuple[str, Reconciled], middle: Sequence[Adjustment], b: tuple[str
     """The statement from ledger to ledger, each with its name; ``middle`` leads from the work of the first to that of the
     second."""
     left, right = _close_ledger(*a), _close_ledger(*b)
-    return chain((left, close(left.to, right.to, (left.to_total, right.to_total), middle, ()), turn(right)))
+    return chain_statements(
+        (
+            left,
+            close_statement(left.to, right.to, (left.to_total, right.to_total), middle, ()),
+            reverse_statement(right),
+        )
+    )
 
 
 def _close_ledger(name: str, done: Reconciled) -> Statement:
@@ -260,11 +268,11 @@ def _close_ledger(name: str, done: Reconciled) -> Statement:
     total = done.ledger.normalised_total
     assert total is not None
     ran = total + sum(line.amount for line in done.adjustments) + sum(r.amount for r in done.residuals)
-    return close(name, f"{name}: trace", (total, ran), done.adjustments, done.residuals)
+    return close_statement(name, f"{name}: trace", (total, ran), done.adjustments, done.residuals)
 
 
 def _layers(
-    raw: Mapping[str, Weighed],
+    raw: Mapping[str, WeighedTrace],
     work: Mapping[str, Mapping[str, int | None]],
     cells: Mapping[str, Mapping[str, int]],
     bridged: Mapping[str, Reconciled],

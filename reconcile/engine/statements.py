@@ -13,14 +13,14 @@ from itertools import pairwise
 from ..core.causes import ORDER, Cause, State
 from ..core.results import Adjustment, Evidence, Residual, RunResult, Statement
 
-WORST = (State.FAILED, State.SKIPPED, State.NOT_COMPARABLE)
+STATES_WITHOUT_RESIDUAL = (State.FAILED, State.SKIPPED, State.NOT_COMPARABLE)
 """States without a residual; a chain takes the first state of this list that any of its steps has."""
 
 UNATTRIBUTED = "(unattributed)"
 _OTHER_SIDE = {"from": "to", "to": "from"}
 
 
-def close(
+def close_statement(
     from_: str,
     to: str,
     totals: tuple[int | None, int | None],
@@ -59,7 +59,7 @@ def block_statement(
     return Statement(from_, to, state, reason, totals[0], totals[1], tuple(lines), None, ())
 
 
-def turn(statement: Statement) -> Statement:
+def reverse_statement(statement: Statement) -> Statement:
     """The same statement in the opposite direction."""
     return replace(
         statement,
@@ -78,7 +78,7 @@ def _reverse_line(line: Adjustment) -> Adjustment:
     return replace(line, amount=-line.amount, evidence=evidence)
 
 
-def chain(steps: Sequence[Statement]) -> Statement:
+def chain_statements(steps: Sequence[Statement]) -> Statement:
     """One statement from the start of the first step to the end of the last; each step starts where the previous one ended.
 
     Lines are netted, and residuals of the same layer are added. Two residuals that cancel leave the statement unexplained.
@@ -87,10 +87,10 @@ def chain(steps: Sequence[Statement]) -> Statement:
     totals = (first.from_total, last.to_total)
     stuck = [s for s in steps if s.residual is None]
     if stuck:
-        worst = min(stuck, key=lambda s: WORST.index(s.state))
+        worst = min(stuck, key=lambda s: STATES_WITHOUT_RESIDUAL.index(s.state))
         return block_statement(first.from_, last.to, worst.state, worst.reason, totals)
-    lines = net(line for step in steps for line in step.adjustments)
-    made = close(first.from_, last.to, totals, lines, _by_layer(r for step in steps for r in step.residuals))
+    lines = net_lines(line for step in steps for line in step.adjustments)
+    made = close_statement(first.from_, last.to, totals, lines, _by_layer(r for step in steps for r in step.residuals))
     broken = next((s for s in steps if s.state is State.UNEXPLAINED), None)
     return made if broken is None else replace(made, state=State.UNEXPLAINED, reason=broken.reason)
 
@@ -103,7 +103,7 @@ def _by_layer(residuals: Iterable[Residual]) -> list[Residual]:
     return list(residuals_by_layer.values())
 
 
-def net(lines: Iterable[Adjustment]) -> tuple[Adjustment, ...]:
+def net_lines(lines: Iterable[Adjustment]) -> tuple[Adjustment, ...]:
     """Merge lines of the same cause and layer, so that no two of them offset each other; lines that cancel vanish."""
     groups: dict[tuple[Cause, str], list[Adjustment]] = {}
     for line in lines:
@@ -123,7 +123,7 @@ def net(lines: Iterable[Adjustment]) -> tuple[Adjustment, ...]:
 def statement_between(result: RunResult, from_: str, to: str) -> Statement | None:
     """The run's own statement if it has one, else a chain of its statements; None if a name is not in this run."""
     by_ends = {(s.from_, s.to): s for s in result.statements}
-    by_ends |= {(s.to, s.from_): turn(s) for s in result.statements if (s.to, s.from_) not in by_ends}
+    by_ends |= {(s.to, s.from_): reverse_statement(s) for s in result.statements if (s.to, s.from_) not in by_ends}
     if (from_, to) in by_ends:
         return by_ends[from_, to]
     homes = {x.counter: x.framework for x in result.ledgers} | {t.name: t.framework for t in result.traces}
@@ -133,4 +133,4 @@ def statement_between(result: RunResult, from_: str, to: str) -> Statement | Non
     stops = list(dict.fromkeys((from_, names[homes[from_]], names[homes[to]], to)))
     steps = [by_ends.get(ends) for ends in pairwise(stops)]
     known = [step for step in steps if step is not None]
-    return chain(known) if len(known) == len(steps) else None
+    return chain_statements(known) if len(known) == len(steps) else None

@@ -22,9 +22,9 @@ def trace_name(framework: str) -> str:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Alike:
-    """Ops of a trace that compute the same, each as often: ``op`` is one of them. ``work`` is that of all calls of one op, as far
-    as it is known; ``mask`` says why the products are unknown that a mask discards, '' if none are."""
+class EqualOps:
+    """Ops of a trace that compute the same, each as often: ``op`` is one of them. ``work`` is that of all calls of one op, as
+    far as it is known; ``mask`` says why the products that a mask discards are unknown, '' if none are."""
 
     op: Op
     part: Known
@@ -33,46 +33,46 @@ class Alike:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Weighed:
+class WeighedTrace:
     """A trace and the work of its ops, whatever the convention: every op that ran with its layer of the pair and its kind."""
 
     trace: Trace
-    kinds: tuple[Alike, ...]
-    ops: tuple[tuple[Op, str, Alike], ...]
+    kinds: tuple[EqualOps, ...]
+    ops: tuple[tuple[Op, str, EqualOps], ...]
     rows: tuple[TraceRow, ...]
 
 
-def weigh_ops(trace: Trace, align: Alignment) -> Weighed:
+def weigh_ops(trace: Trace, align: Alignment) -> WeighedTrace:
     """The work of every op that ran, computed once for equal ones. An op without a call is in the program, in a loop that runs
     0 times."""
-    kinds: dict[tuple[int, int], Alike] = {}
-    ops: list[tuple[Op, str, Alike]] = []
+    kinds: dict[tuple[int, int], EqualOps] = {}
+    ops: list[tuple[Op, str, EqualOps]] = []
     for op in trace.ops:
         if op.calls:
             part = known_part(op)
             key = (id(part), op.calls)  # equal ops share a part, which their kind keeps
             kind = kinds.get(key)
             if kind is None:
-                kind = kinds[key] = Alike(op, part, part.work * op.calls, unknown_mask(op))
+                kind = kinds[key] = EqualOps(op, part, part.work * op.calls, unknown_mask(op))
             ops.append((op, align.layer(trace.framework, op.layer), kind))
     working = {kind for kind in kinds.values() if kind.work}
-    rows = tuple(_row(op, layer, kind.work) for op, layer, kind in ops if kind in working)
-    return Weighed(trace, tuple(kinds.values()), tuple(ops), rows)
+    rows = tuple(_trace_row(op, layer, kind.work) for op, layer, kind in ops if kind in working)
+    return WeighedTrace(trace, tuple(kinds.values()), tuple(ops), rows)
 
 
 def trace_result(trace: Trace, align: Alignment, asked: Conventions) -> TraceResult:
-    """As ``result_of``, of a trace that is not weighed yet."""
+    """As ``result_of``, of a trace whose ops have no work yet."""
     return result_of(weigh_ops(trace, align), align, asked)
 
 
-def result_of(found: Weighed, align: Alignment, asked: Conventions) -> TraceResult:
+def result_of(found: WeighedTrace, align: Alignment, asked: Conventions) -> TraceResult:
     """Work of every op. An op without a formula, or of unknown shape, makes the trace incomplete, and the reason names it.
 
     An op with only some unknown components does so under the conventions that weigh one of them.
     """
     convention, conventions, trace = asked.chosen, asked.every, found.trace
     unknown = [Unknown(align.layer(trace.framework, p.layer), p.op, p.id, p.reason) for p in trace.problems]
-    unknown += _unknown(found, any(c.masked for c in conventions.values()))
+    unknown += _list_unknown(found, any(c.masked for c in conventions.values()))
     times = Counter(kind for _, _, kind in found.ops)
     idle: Counter[str] = Counter()
     integers: Counter[str] = Counter()
@@ -94,7 +94,7 @@ def result_of(found: Weighed, align: Alignment, asked: Conventions) -> TraceResu
         name=trace_name(trace.framework),
         framework=trace.framework,
         state=State.EXPLAINED if complete else State.UNEXPLAINED,
-        reason="" if complete else _incomplete(in_the_way),
+        reason="" if complete else _incomplete_reason(in_the_way),
         complete=complete,
         device=trace.device,
         versions=trace.versions,
@@ -103,18 +103,22 @@ def result_of(found: Weighed, align: Alignment, asked: Conventions) -> TraceResu
         no_arithmetic=dict(sorted(idle.items())),
         integer_ops=dict(sorted(integers.items())),
         totals={name: c.flops(sums) for name, c in conventions.items() if not c.weighs(gaps)},
-        notes=(*trace.notes, *_elsewhere(unweighed, conventions), *_whole(trace, align, convention)),
+        notes=(
+            *trace.notes,
+            *_note_other_conventions(unweighed, conventions),
+            *_note_products_taken_whole(trace, align, convention),
+        ),
         unweighed=tuple(unweighed),
         stated={name: flops for name, flops in sorted(stated.items()) if flops},
         parameters=parameters,
     )
 
 
-def _row(op: Op, layer: str, work: Work) -> TraceRow:
+def _trace_row(op: Op, layer: str, work: Work) -> TraceRow:
     return TraceRow(op.id, layer, op.layer, op.op, op.inputs, op.outputs, op.calls, op.phase, work)
 
 
-def _unknown(found: Weighed, masks: bool) -> Iterator[Unknown]:
+def _list_unknown(found: WeighedTrace, masks: bool) -> Iterator[Unknown]:
     """The ops whose work is unknown in part, and where ``masks`` have a weight, the ops with one that is unknown."""
     if not any(kind.part.unknown or kind.mask for kind in found.kinds):
         return
@@ -131,17 +135,17 @@ def _is_of_integers(op: Op) -> bool:
     return (entry is None or not entry.zero_reason) and is_integer_op(op)
 
 
-def _incomplete(unknown: list[Unknown]) -> str:
-    return f"the trace is incomplete: {_first(unknown)}"
+def _incomplete_reason(unknown: list[Unknown]) -> str:
+    return f"the trace is incomplete: {_describe_first(unknown)}"
 
 
-def _elsewhere(unweighed: list[Unknown], conventions: Mapping[str, Convention]) -> tuple[str, ...]:
+def _note_other_conventions(unweighed: list[Unknown], conventions: Mapping[str, Convention]) -> tuple[str, ...]:
     """A note that names the ops with unknown work that only other conventions count."""
     names = [name for name, c in conventions.items() if any(c.weighs(u.components) for u in unweighed)]
-    return (f"under {', '.join(names)}, this trace is incomplete: {_first(unweighed)}",) if names else ()
+    return (f"under {', '.join(names)}, this trace is incomplete: {_describe_first(unweighed)}",) if names else ()
 
 
-def _whole(trace: Trace, align: Alignment, convention: Convention) -> tuple[str, ...]:
+def _note_products_taken_whole(trace: Trace, align: Alignment, convention: Convention) -> tuple[str, ...]:
     """A note that names the products that a mask may discard in part and that a convention for masked products takes whole."""
     ops = [op for op in trace.ops if is_taken_whole(op.op, op.inputs)] if convention.masked else []
     if not ops:
@@ -155,7 +159,7 @@ def _whole(trace: Trace, align: Alignment, convention: Convention) -> tuple[str,
     )
 
 
-def _first(unknown: list[Unknown]) -> str:
+def _describe_first(unknown: list[Unknown]) -> str:
     """The first of these ops, its layer, the reason, and how many more there are."""
     first = unknown[0]
     more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
@@ -164,11 +168,11 @@ def _first(unknown: list[Unknown]) -> str:
 
 
 def layer_work(trace: Trace, align: Alignment, convention: Convention) -> dict[str, int | None]:
-    """As ``work_by_layer``, of a trace that is not weighed yet."""
+    """As ``work_by_layer``, of a trace whose ops have no work yet."""
     return work_by_layer(weigh_ops(trace, align), convention)
 
 
-def work_by_layer(found: Weighed, convention: Convention) -> dict[str, int | None]:
+def work_by_layer(found: WeighedTrace, convention: Convention) -> dict[str, int | None]:
     """FLOPs per layer of the pair; None if those of one of its ops are unknown. Layers without work are left out."""
     flops = {
         kind: None
@@ -189,11 +193,13 @@ def work_by_layer(found: Weighed, convention: Convention) -> dict[str, int | Non
 
 
 def differences(a: Trace, b: Trace, align: Alignment, convention: Convention) -> tuple[Adjustment, ...]:
-    """As ``differences_of``, of traces that are not weighed yet."""
+    """As ``differences_of``, of traces whose ops have no work yet."""
     return differences_of(weigh_ops(a, align), weigh_ops(b, align), align, convention)
 
 
-def differences_of(a: Weighed, b: Weighed, align: Alignment, convention: Convention) -> tuple[Adjustment, ...]:
+def differences_of(
+    a: WeighedTrace, b: WeighedTrace, align: Alignment, convention: Convention
+) -> tuple[Adjustment, ...]:
     """Real differences from trace ``a`` to trace ``b``: per layer and component, with the ops that have it.
 
     A difference in multiply-adds is real-work-differs; one in other elementary operations alone is implementation-differs.
@@ -203,19 +209,21 @@ def differences_of(a: Weighed, b: Weighed, align: Alignment, convention: Convent
     adjustments = []
     for layer in align.order([*left, *right]):
         x, y = left.get(layer, {}), right.get(layer, {})
-        delta = {name: _sum(y, name) - _sum(x, name) for name in (*COMPONENTS, MASKED)}
+        delta = {name: _sum_component(y, name) - _sum_component(x, name) for name in (*COMPONENTS, MASKED)}
         for name in convention.components:
             amount = convention.weight(name) * delta[name]
             if amount:
                 real = delta["mac"] and name in (*PRODUCTS, MASKED)
                 cause = Cause.REAL_WORK_DIFFERS if real else Cause.IMPLEMENTATION_DIFFERS
                 adjustments.append(
-                    Adjustment(cause, layer, name, "", amount, (_proof(a.trace, b.trace, x, y, layer, name),))
+                    Adjustment(
+                        cause, layer, name, "", amount, (_difference_evidence(a.trace, b.trace, x, y, layer, name),)
+                    )
                 )
     return tuple(adjustments)
 
 
-def _by_layer(found: Weighed) -> dict[str, dict[str, tuple[Op, Work]]]:
+def _by_layer(found: WeighedTrace) -> dict[str, dict[str, tuple[Op, Work]]]:
     by_layer: dict[str, dict[str, tuple[Op, Work]]] = {}
     for op, layer, kind in found.ops:
         if kind.work:
@@ -223,11 +231,11 @@ def _by_layer(found: Weighed) -> dict[str, dict[str, tuple[Op, Work]]]:
     return by_layer
 
 
-def _sum(ops: Mapping[str, tuple[Op, Work]], component: str) -> int:
+def _sum_component(ops: Mapping[str, tuple[Op, Work]], component: str) -> int:
     return sum(getattr(work, component) for _, work in ops.values())
 
 
-def _proof(
+def _difference_evidence(
     a: Trace, b: Trace, x: Mapping[str, tuple[Op, Work]], y: Mapping[str, tuple[Op, Work]], layer: str, component: str
 ) -> Evidence:
     """Ids of the ops on either side that have this component, ``tf:id`` and ``torch:id``."""

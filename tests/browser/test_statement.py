@@ -12,7 +12,7 @@ from reconcile.core.causes import State
 from reconcile.core.escaping import escape_line
 from reconcile.core.results import Residual, Statement
 from reconcile.engine.answer import Answer
-from reconcile.engine.statements import statement_between, turn
+from reconcile.engine.statements import reverse_statement, statement_between
 from reconcile.report import foot
 from reconcile.report.view import state_word
 from tests.browser.page import Page, integer
@@ -31,7 +31,7 @@ def cancelling() -> Answer:
 
     def off(s: Statement) -> Statement:
         if s.to == "flop_counter":
-            return turn(off(turn(s)))
+            return reverse_statement(off(reverse_statement(s)))
         if s.from_ != "flop_counter":
             return s
         assert s.from_total is not None

@@ -12,7 +12,7 @@ from reconcile.core.conventions import MATMUL, Conventions
 from reconcile.core.errors import EXIT_UNEXPLAINED
 from reconcile.drift import baselines
 from reconcile.engine.answer import Answer
-from reconcile.engine.booking import scale
+from reconcile.engine.booking import flops_per_unit
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected, settle_each
 from reconcile.report import reports
@@ -79,7 +79,10 @@ def test_a_ledger_without_a_trace_keeps_its_values_by_layer(failing: tuple[str, 
     for row in settled(failing).layers:
         for counter, value in row.counters.items():
             sums[counter] = sums.get(counter, 0) + value
-    assert sums == {ledger.counter: ledger.total * scale(ledger.unit) for ledger in planted(failing).ledgers}  # type: ignore[union-attr]
+    assert sums == {
+        x.counter: x.total * flops_per_unit(x.unit)  # type: ignore[union-attr]
+        for x in planted(failing).ledgers
+    }
 
 
 def test_a_blocked_statement_shows_its_sentence_and_no_residual() -> None:

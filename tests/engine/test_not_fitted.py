@@ -13,7 +13,7 @@ from reconcile.align.alignment import Alignment
 from reconcile.core.conventions import ALL, MATMUL, Conventions
 from reconcile.core.records import Layer, Ledger, Trace
 from reconcile.core.results import Adjustment, Evidence
-from reconcile.engine.booking import scale
+from reconcile.engine.booking import flops_per_unit
 from reconcile.engine.ledger import reconcile_ledger
 from reconcile.engine.settle import settle
 from tests.run.closing import follows_from_evidence
@@ -50,7 +50,7 @@ def test_any_change_of_any_entry_is_residual_at_its_layer(collected):
         (residual,) = after.residuals
         (mismatch,) = after.ledger.mismatches
         assert mismatch.reported - mismatch.expected == n  # in the counter's own unit, at that entry
-        assert (mismatch.entry, residual.amount) == (entry.id, -n * scale(ledger.unit))
+        assert (mismatch.entry, residual.amount) == (entry.id, -n * flops_per_unit(ledger.unit))
         assert residual.layer == align.layer(ledger.framework, entry.layer)
 
     check()

@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from reconcile.core.causes import Cause, State
 from reconcile.core.results import Adjustment, Residual, Statement
 from reconcile.engine.answer import Answer
-from reconcile.engine.statements import UNATTRIBUTED, chain, close, statement_between, turn
+from reconcile.engine.statements import (
+    UNATTRIBUTED,
+    chain_statements,
+    close_statement,
+    reverse_statement,
+    statement_between,
+)
 from reconcile.report import foot
 from tests.report import samples
 
@@ -83,7 +89,7 @@ def test_a_residual_is_carried_along() -> None:
 def test_the_side_of_the_evidence_turns_too() -> None:
     own = samples.clean().statement("thop", samples.TORCH)
     assert [e.side for a in own.adjustments for e in a.evidence] == ["from"]
-    assert [e.side for a in turn(own).adjustments for e in a.evidence] == ["to"]
+    assert [e.side for a in reverse_statement(own).adjustments for e in a.evidence] == ["to"]
 
 
 def test_no_statement_for_a_name_that_is_not_there() -> None:
@@ -95,7 +101,7 @@ def step(start: int, end: int, *amounts: int, left: dict[str, int] | None = None
     """A statement of lines of one cause at layers a, b, ... and of the residuals in `left`."""
     lines = [Adjustment(Cause.DEAD_OP, layer, "op", "", n, ()) for layer, n in zip("abcd", amounts, strict=False)]
     residuals = [Residual(layer, n, f"{layer} is open") for layer, n in (left or {}).items()]
-    return close(str(start), str(end), (start, end), lines, residuals)
+    return close_statement(str(start), str(end), (start, end), lines, residuals)
 
 
 STEPS = st.lists(st.tuples(*[st.integers(-9, 9)] * 4), min_size=3, max_size=5)
@@ -109,7 +115,7 @@ def test_chaining_may_begin_anywhere(parts: list[tuple[int, ...]]) -> None:
         to = at + sum(amounts) + left
         steps.append(step(at, to, *amounts, left={"d": left} if left else {}))
         at = to
-    whole, halves = chain(steps), chain([chain(steps[:2]), *steps[2:]])
+    whole, halves = chain_statements(steps), chain_statements([chain_statements(steps[:2]), *steps[2:]])
     assert sums(whole) == sums(halves)
     assert len(whole.adjustments) == len(
         [key for key, amount in sums(whole).items() if amount]
@@ -119,13 +125,13 @@ def test_chaining_may_begin_anywhere(parts: list[tuple[int, ...]]) -> None:
 
 
 def test_residuals_that_cancel_are_not_an_explanation() -> None:
-    made = chain([step(0, 5, left={"gru": 5}), step(5, 0, left={"gru": -5})])
+    made = chain_statements([step(0, 5, left={"gru": 5}), step(5, 0, left={"gru": -5})])
     assert (made.residual, made.residuals) == (0, ())
     assert (made.state, made.reason) == (State.UNEXPLAINED, "gru is open")
 
 
 def test_steps_that_do_not_meet_leave_a_residual() -> None:
-    made = chain([step(0, 5, 5), step(7, 9, 2)])
+    made = chain_statements([step(0, 5, 5), step(7, 9, 2)])
     assert made.residuals == (Residual(UNATTRIBUTED, 2, "no layer accounts for this part"),)
     assert made.state is State.UNEXPLAINED
 
@@ -133,4 +139,4 @@ def test_steps_that_do_not_meet_leave_a_residual() -> None:
 def test_different_work_of_the_same_amount_is_unexplained() -> None:
     made = step(100, 100, left={"d": 0})
     assert (made.state, made.residual, made.residuals, made.reason) == (State.UNEXPLAINED, 0, (), "d is open")
-    assert chain([made, step(100, 100)]).state is State.UNEXPLAINED
+    assert chain_statements([made, step(100, 100)]).state is State.UNEXPLAINED

@@ -15,7 +15,7 @@ from rich.console import Console
 from reconcile.core.causes import Cause
 from reconcile.core.escaping import escape_line
 from reconcile.core.results import Adjustment
-from reconcile.engine.statements import close
+from reconcile.engine.statements import close_statement
 from reconcile.report.document import (
     Code,
     Column,
@@ -112,7 +112,7 @@ def test_each_block_is_in_each_format_that_shows_it() -> None:
 
 def test_a_statement_foots_in_every_format() -> None:
     line = Adjustment(next(iter(Cause)), "head", "torch.Linear", "a", 30, ())
-    statement = close("a", "b", (70, 100), (line,), ())
+    statement = close_statement("a", "b", (70, 100), (line,), ())
     for text in (
         to_markdown(Document("t", "", (Statement(statement),))),
         printed(Document("t", "", (Statement(statement),))),

@@ -89,7 +89,7 @@ def test_what_no_convention_changes_is_computed_once(monkeypatch: pytest.MonkeyP
         made_of.append(seen.counter)
         return bridge(seen, trace)
 
-    monkeypatch.setattr(ledgers, "build", build)
+    monkeypatch.setattr(ledgers, "build_bridge", build)
     trace, ledger = made(40)
     answer = settle_each(Collected(META, (trace,), (ledger,)), Conventions(BUILT_IN["all"]))
     assert len(answer.others) == len(BUILT_IN) - 1

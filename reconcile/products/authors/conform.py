@@ -21,7 +21,7 @@ from ...core.errors import describe_error
 from ...core.records import Layer, Ledger, Trace
 from ...core.registry import frameworks, known_counters
 from ...engine.answer import Answer
-from ...engine.booking import scale
+from ...engine.booking import flops_per_unit
 from ...engine.ledger import reconcile_ledger
 from ...engine.recompute import recompute
 from ...engine.reconcile import Missing
@@ -207,7 +207,7 @@ def _find_fitted_entry(collected: Collected, ledger: Ledger, trace: Trace) -> st
             return f"{ADDED:,} more at {entry.id} changes an explanation: the bridge depends on what was reported"
         extra = _by_layer(after) - _by_layer(before)
         layer = align.layer(ledger.framework, entry.layer)
-        if extra != {(layer, -ADDED * scale(ledger.unit))}:
+        if extra != {(layer, -ADDED * flops_per_unit(ledger.unit))}:
             return f"{ADDED:,} more at {entry.id} is not the residual at {layer}"
     return ""
 

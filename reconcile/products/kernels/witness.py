@@ -17,7 +17,7 @@ from ...core.conventions import MATMUL
 from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED
 from ...core.records import FORWARD, INFERENCE, LOSS, OPTIMIZER, RECOMPUTATION
 from ...core.results import Adjustment, Evidence, Residual, Statement, TraceResult, TraceRow
-from ...engine.statements import close
+from ...engine.statements import close_statement
 from . import rules
 from .ncu import Counted
 from .tiles import Case
@@ -234,7 +234,7 @@ def _statement(rows: Iterable[Row], foreign: Iterable[Row]) -> Statement:
     lines.sort(key=lambda line: ORDER[line.cause])
     residuals = [Residual(row.layer, row.residual, f"{row.op}: {row.reason}") for row in every if row.residual]
     totals = (sum(row.gpu for row in every), sum(row.trace for row in every))
-    return close(GPU, TRACE, totals, lines, residuals)
+    return close_statement(GPU, TRACE, totals, lines, residuals)
 
 
 def _evidence(cause: Cause, row: Row, why: str) -> Evidence:

@@ -27,7 +27,7 @@ from ...core.causes import Cause
 from ...core.conventions import Convention
 from ...core.records import BACKWARD, FORWARD, LOSS, RECOMPUTATION, Tensor
 from ...core.results import Adjustment, Residual, Statement, TraceResult, TraceRow
-from ...engine.statements import close
+from ...engine.statements import close_statement
 from . import capacity, micro_batches, split_reductions
 from .blocks import in_blocks
 from .rank_calls import Cell, Place, Shapes, alike, are_parts_copied, match_cells, padding_flops, phase_of, shapes_of
@@ -86,7 +86,7 @@ class Sum:
         left = [each for place, cell in cells.items() for each in self._book(place, cell)]
         self._match(left)
         total = sum(part.count * self._work(part.trace.rows) for part in self.parts)
-        return close(SUM, ONE, (total, self._work(self.one.rows)), self._lines, self._residuals)
+        return close_statement(SUM, ONE, (total, self._work(self.one.rows)), self._lines, self._residuals)
 
     @cached_property
     def _counts(self) -> list[int]:

@@ -21,8 +21,8 @@ from ...core.conventions import MATMUL
 from ...core.number_format import number
 from ...core.records import Layer
 from ...core.work import PRODUCTS
-from ...engine.booking import book, own_value, scale
-from ...engine.ledger import build, reconcile_ledger
+from ...engine.booking import book, flops_per_unit, own_value
+from ...engine.ledger import build_bridge, reconcile_ledger
 from ...engine.reconcile import Missing
 from ...engine.settle import Collected
 from ...engine.traces import layer_work
@@ -164,7 +164,7 @@ def cells(collected: Collected, counter: str, layers: Sequence[str]) -> dict[str
     reconciled = reconcile_ledger(record, trace, align, MATMUL)
     why = {residual.layer: residual.reason for residual in reversed(reconciled.residuals)}
     items: dict[str, list[Item]] = {}
-    for item in build(view(record), trace).items:
+    for item in build_bridge(view(record), trace).items:
         items.setdefault(align.layer(record.framework, item.layer), []).append(item)
     return {layer: _cell(items.get(layer, []), work.get(layer, 0), record.unit, why.get(layer, "")) for layer in layers}
 
@@ -180,7 +180,7 @@ def _cell(items: Iterable[Item], ran: int | None, unit: str, open_: str) -> Cell
     for item in items:
         products = replace(item, counted=item.counted.only(PRODUCTS), ran=item.ran.only(PRODUCTS))
         others = own_value(item.counted, unit) - own_value(products.counted, unit)
-        beside += others * scale(unit) * item.seen
+        beside += others * flops_per_unit(unit) * item.seen
         for booking in book(products, unit, MATMUL):
             causes[booking.cause] = causes.get(booking.cause, 0) + booking.amount
             if item.rule:

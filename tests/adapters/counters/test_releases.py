@@ -12,7 +12,7 @@ from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import MATMUL, Conventions
 from reconcile.core.records import Entry, Ledger
 from reconcile.core.registry import known_counters
-from reconcile.engine.ledger import beyond
+from reconcile.engine.ledger import release_age
 from reconcile.engine.settle import Collected, settle
 from reconcile.engine.verdict import counters_of
 from reconcile.launch.in_process import collect_live
@@ -75,7 +75,13 @@ def test_a_release_between_those_that_were_checked_has_no_note(of_net: Collected
     result = released(of_net, "2.15.0+cu132", lambda ledger: ledger.entries)
     assert result.ledgers[0].notes == ()
     counter = known_counters()["flop_counter"]
-    assert [beyond(counter, v)[:5] for v in ("2.0.1", "2.1", "2.15.0", "2.15.1", "")] == ["older", "", "", "newer", ""]
+    assert [release_age(counter, v)[:5] for v in ("2.0.1", "2.1", "2.15.0", "2.15.1", "")] == [
+        "older",
+        "",
+        "",
+        "newer",
+        "",
+    ]
 
 
 def test_what_has_an_entry_is_never_booked_as_not_counted() -> None:
