@@ -74,7 +74,7 @@ def picture(result: Answer, title: str) -> str:
         color_system="truecolor",
         legacy_windows=False,
     )
-    terminal.show(result, console)
+    terminal.print_run(result, console)
     svg = console.export_svg(title=title, theme=THEME, unique_id="reconcile")
     svg = re.sub(r"@font-face \{.*?\}\n", "", svg, flags=re.DOTALL)  # nothing is fetched
     return svg.replace(

@@ -44,7 +44,7 @@ def show(result: Answer, statement: Statement | None, files: Sequence[Path], *, 
     """Print the run. With ``quiet``, what could not run and why goes to stderr."""
     for line in view.list_failed_counters(result) if quiet else ():
         say(escape_line(line), err=True)
-    print_safely(lambda console: terminal.show(result, console, statement, files, quiet=quiet, verbose=verbose))
+    print_safely(lambda console: terminal.print_run(result, console, statement, files, quiet=quiet, verbose=verbose))
 
 
 def print_safely(write: Callable[[PlainConsole], None]) -> None:

@@ -18,16 +18,16 @@ from ..core.results import LayerRow
 from ..engine.breakdown import Part
 from ..engine.phases import PhaseRow
 
-FEW = 10
+MAX_UNFOLDED = 10
 """The most lines that are all shown, however alike they are."""
-NUMBERS = 8
+MAX_NUMBERS = 8
 """How many numbers at the beginning of a name may differ; those after them are part of the name."""
-RUN = 3
+MIN_RUN = 3
 """How many consecutive numbers make a range; one more is needed if they count in steps."""
-DIGITS = 9
+MAX_DIGITS = 9
 """A longer number is text."""
 
-_NUMBER = re.compile(rf"(?<![0-9])([0-9]{{1,{DIGITS}}})(?![0-9])")
+_NUMBER = re.compile(rf"(?<![0-9])([0-9]{{1,{MAX_DIGITS}}})(?![0-9])")
 
 T = TypeVar("T")
 _Numbers = tuple[str, ...]
@@ -46,7 +46,7 @@ class Fold(Generic[T]):
     @property
     def name(self) -> str:
         """The name of one line; the common name of several."""
-        return _name(self.texts, self.choices)
+        return _join_name(self.texts, self.choices)
 
     @property
     def count(self) -> int:
@@ -87,7 +87,9 @@ class Structure(Generic[T]):
         return tuple(line for each in self.folds for line in each.lines)
 
 
-def fold(lines: Sequence[T], name: Callable[[T], str], shown: Callable[[T], Any], few: int = FEW) -> list[Fold[T]]:
+def fold_lines(
+    lines: Sequence[T], name: Callable[[T], str], shown: Callable[[T], Any], few: int = MAX_UNFOLDED
+) -> list[Fold[T]]:
     """Fold the lines that are alike, in the order of their first lines; up to ``few`` lines stay as they are.
 
     ``shown`` returns everything that a line shows besides its name, hashable. A line is in exactly one fold.
@@ -103,22 +105,22 @@ def fold(lines: Sequence[T], name: Callable[[T], str], shown: Callable[[T], Any]
         groups.setdefault((texts, same[2], seen[same]), {})[numbers] = place
     folds = []
     for (texts, _, _), members in groups.items():
-        for product in _products(list(members)):
+        for product in _split_products(list(members)):
             places = sorted(members[numbers] for numbers in itertools.product(*product))
             folds.append(Fold(texts, product, tuple(lines[place] for place in places), tuple(places)))
     return sorted(folds, key=lambda each: each.places[0])
 
 
-def structures(folds: Sequence[Fold[T]]) -> list[Structure[T]]:
+def list_structures(folds: Sequence[Fold[T]]) -> list[Structure[T]]:
     """The folds by the blocks that they are in, in the order of their first lines. A block is the beginning of a name, up to the
     first number in which it, or another name that begins with the same texts, differs from its siblings."""
-    repeated = {each.texts[: k + 1] for each in folds if (k := _first(each)) is not None}
+    repeated = {each.texts[: k + 1] for each in folds if (k := _first_differing(each)) is not None}
     together: dict[str, list[Fold[T]]] = {}
     counts: dict[str, int] = {}
     prefixes: dict[str, tuple[_Numbers, tuple[_Numbers, ...]]] = {}
     for each in folds:
         depth = next((k for k in range(1, len(each.choices) + 1) if each.texts[:k] in repeated), 0)
-        name = _name((*each.texts[:depth], ""), each.choices[:depth]) if depth else each.name
+        name = _join_name((*each.texts[:depth], ""), each.choices[:depth]) if depth else each.name
         together.setdefault(name, []).append(each)
         counts[name] = math.prod(map(len, each.choices[:depth]))
         prefixes[name] = (each.texts[:depth] if depth else (name,), each.choices[:depth])
@@ -142,14 +144,14 @@ def name_structures(blocks: Sequence[Structure[T]]) -> list[tuple[str, int, str]
     return called
 
 
-def _first(each: Fold[Any]) -> int | None:
+def _first_differing(each: Fold[Any]) -> int | None:
     """The position of the first number in which the lines of a fold differ."""
     return next((k for k, numbers in enumerate(each.choices) if len(numbers) > 1), None)
 
 
-def parts(of_cause: Sequence[Part]) -> list[Fold[Part]]:
+def fold_parts(of_cause: Sequence[Part]) -> list[Fold[Part]]:
     """The layers of a cause."""
-    return fold(of_cause, lambda p: p.layer, lambda p: (p.amount, tuple(p.ops), tuple(p.counters), p.reason))
+    return fold_lines(of_cause, lambda p: p.layer, lambda p: (p.amount, tuple(p.ops), tuple(p.counters), p.reason))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,36 +165,36 @@ class Share:
     amount: int
 
 
-def shares(of_cause: Sequence[Part], few: float | None) -> list[Share]:
+def list_shares(of_cause: Sequence[Part], few: float | None) -> list[Share]:
     """The layers of a cause, those that are alike in one line; with more than ``few``, those of a block as well. With None
     each has its own. A residual keeps its reasons."""
     if few is None:
         return [Share(part.layer, tuple(part.ops), part.reason, 1, part.amount) for part in of_cause]
-    alike = parts(of_cause)
+    alike = fold_parts(of_cause)
     if len(alike) <= few or any(part.reason for part in of_cause):
         return [Share(x.name, tuple(x.one.ops), x.one.reason, x.count, x.one.amount) for x in alike]
     return [
         Share(s.name, tuple(dict.fromkeys(op for p in s.lines for op in p.ops)), s.folds[0].one.reason, s.count,
               sum(part.amount for part in s.lines) // s.count)
-        for s in structures(alike)
+        for s in list_structures(alike)
     ]  # fmt: skip
 
 
-def rows(of_layers: Sequence[LayerRow]) -> list[Fold[LayerRow]]:
+def fold_rows(of_layers: Sequence[LayerRow]) -> list[Fold[LayerRow]]:
     """The rows of a table of layers."""
-    return fold(
-        of_layers, lambda row: row.layer, lambda row: freeze((row.work, row.counters, row.causes, row.residuals))
+    return fold_lines(
+        of_layers, lambda row: row.layer, lambda row: make_hashable((row.work, row.counters, row.causes, row.residuals))
     )
 
 
-def phases(of_layers: Sequence[PhaseRow]) -> list[Fold[PhaseRow]]:
+def fold_phases(of_layers: Sequence[PhaseRow]) -> list[Fold[PhaseRow]]:
     """The rows of a table by phase."""
-    return fold(of_layers, lambda row: row.layer, lambda row: freeze((row.flops, row.known)))
+    return fold_lines(of_layers, lambda row: row.layer, lambda row: make_hashable((row.flops, row.known)))
 
 
-def names(layers: Iterable[str], few: int = 1) -> list[str]:
+def fold_names(layers: Iterable[str], few: int = 1) -> list[str]:
     """These names, each once, as names of folds."""
-    return [each.name for each in fold(list(dict.fromkeys(layers)), lambda layer: layer, lambda _: None, few)]
+    return [each.name for each in fold_lines(list(dict.fromkeys(layers)), lambda layer: layer, lambda _: None, few)]
 
 
 def group_same(each: Sequence[T], shown: Callable[[T], Hashable], together: bool = True) -> list[list[T]]:
@@ -222,20 +224,20 @@ def join_variants(counters: Sequence[str], of: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(whole.get(name, name) for name in counters))
 
 
-def freeze(value: Any) -> Any:
+def make_hashable(value: Any) -> Any:
     """Mappings in tuples as something hashable, whatever the order of their keys."""
     if isinstance(value, Mapping):
-        return frozenset((key, freeze(inner)) for key, inner in value.items())
-    return tuple(map(freeze, value)) if isinstance(value, tuple) else value
+        return frozenset((key, make_hashable(inner)) for key, inner in value.items())
+    return tuple(map(make_hashable, value)) if isinstance(value, tuple) else value
 
 
 def _split_numbers(name: str) -> tuple[_Numbers, _Numbers]:
     """The texts of a name and the numbers between them."""
-    pieces = _NUMBER.split(name, maxsplit=NUMBERS)
+    pieces = _NUMBER.split(name, maxsplit=MAX_NUMBERS)
     return tuple(pieces[::2]), tuple(pieces[1::2])
 
 
-def _products(members: list[_Numbers]) -> list[tuple[_Numbers, ...]]:
+def _split_products(members: list[_Numbers]) -> list[tuple[_Numbers, ...]]:
     """Choices of numbers, one per position, whose combinations are the members: every member is in exactly one product.
 
     The last number is held first, because it tells one layer of a block from the next, and the others tell the blocks.
@@ -248,10 +250,10 @@ def _products(members: list[_Numbers]) -> list[tuple[_Numbers, ...]]:
     lasts: dict[frozenset[_Numbers], list[str]] = {}
     for last, rests in heads.items():
         lasts.setdefault(frozenset(rests), []).append(last)
-    return [(*product, tuple(same)) for same in lasts.values() for product in _products(heads[same[0]])]
+    return [(*product, tuple(same)) for same in lasts.values() for product in _split_products(heads[same[0]])]
 
 
-def _name(texts: Sequence[str], product: Sequence[Sequence[str]]) -> str:
+def _join_name(texts: Sequence[str], product: Sequence[Sequence[str]]) -> str:
     pieces = [texts[0]]
     for numbers, text in zip(product, texts[1:], strict=True):
         pieces += [_list_numbers(numbers), text]
@@ -264,9 +266,9 @@ def _list_numbers(numbers: Sequence[str]) -> str:
     left = sorted(int(text) for text in numbers if str(int(text)) == text)
     pieces = []
     while left:
-        step = 1 if len(left) < 2 or len(_measure_run(left, 1)) >= RUN else left[1] - left[0]
+        step = 1 if len(left) < 2 or len(_measure_run(left, 1)) >= MIN_RUN else left[1] - left[0]
         run = _measure_run(left, step)
-        if len(run) < (RUN if step == 1 else RUN + 1):
+        if len(run) < (MIN_RUN if step == 1 else MIN_RUN + 1):
             run = left[:1]
         pieces.append(str(run[0]) if len(run) == 1 else f"{run[0]}..{run[-1]}" + (f"/{step}" if step > 1 else ""))
         held = set(run)
@@ -282,7 +284,7 @@ def _measure_run(numbers: Sequence[int], step: int) -> list[int]:
     return run
 
 
-def largest(
+def keep_largest(
     lines: Sequence[T], limit: int | None, size: Callable[[T], Any], kept: Callable[[T], bool] = lambda _: False
 ) -> tuple[Sequence[T], Sequence[T]]:
     """The ``limit`` largest lines and all lines in ``kept``, in their order, and the rest, which is never a single line.

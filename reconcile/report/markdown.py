@@ -168,7 +168,7 @@ def _description(result: Answer) -> tuple[str, str]:
 def _bridges(result: Answer, headline: Statement | None) -> list[tuple[Statement, list[Statement]]]:
     """Each counter's own statement. If the model is large, those with the same lines are together, and the headline is not
     repeated."""
-    long = len(result.layers) > folds.FEW
+    long = len(result.layers) > folds.MAX_UNFOLDED
 
     def make_key(s: Statement) -> Hashable:
         lines = tuple((block.cause, part.layer, tuple(part.ops), part.amount, part.reason)
@@ -192,9 +192,9 @@ def _evidence(statement: Statement) -> Iterator[tuple[str, Evidence, str, Raw, l
         cause, e = row
         return (cause, e.side, e.counter, e.rule, e.source, e.seen_times, e.times, e.component, e.formula, _ops(e))
 
-    for group in folds.group_same(every, make_key, len(every) > folds.FEW):
+    for group in folds.group_same(every, make_key, len(every) > folds.MAX_UNFOLDED):
         cause, first = group[0]
-        where = folds.names(e.layer for _, e in group)
+        where = folds.fold_names(e.layer for _, e in group)
         inputs = dict.fromkeys(e.seen[0].inputs if e.seen else () for _, e in group)
         shapes = list(dict.fromkeys(map(_shapes, inputs)))
         yield cause, first, _first_of(where, 3), Raw(_first_of(shapes, 1)), list(_ops(first))

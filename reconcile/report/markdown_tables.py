@@ -34,9 +34,9 @@ def layers(result: Answer, most: int | None) -> dict[str, Any] | None:
     counters = [x.counter for x in result.ledgers if x.normalised_total is not None]
     work = {f: sum(row.work.get(f, 0) for row in result.layers) for f in frameworks}
     sums = {c: sum(row.counters.get(c, 0) for row in result.layers) for c in counters}
-    long = len(result.layers) > folds.FEW
-    rows, rest = folds.largest(
-        folds.rows(result.layers),
+    long = len(result.layers) > folds.MAX_UNFOLDED
+    rows, rest = folds.keep_largest(
+        folds.fold_rows(result.layers),
         most,
         lambda each: each.count * _sum_amounts(each.one),
         lambda each: bool(each.one.residuals),
@@ -74,20 +74,20 @@ def counter_cells(v: CounterVerdict) -> tuple[Inline, ...]:
 
 def between(adjustments: Sequence[Adjustment], most: int | None) -> tuple[Sequence[Fold[Adjustment]], str, int]:
     """The lines between two traces; for those that are not shown, their number and their sum."""
-    alike = folds.fold(
+    alike = folds.fold_lines(
         adjustments,
         lambda line: line.layer,
         lambda line: (line.cause, line.op, line.amount, tuple((e.component, e.formula) for e in line.evidence)),
     )
-    shown, rest = folds.largest(alike, most, lambda each: abs(each.count * each.one.amount))
+    shown, rest = folds.keep_largest(alike, most, lambda each: abs(each.count * each.one.amount))
     every = [line.amount for each in rest for line in each.lines]
     return shown, _rest(len(every), "line") if every else "", sum(every)
 
 
 def shares(parts: Sequence[Part], brief: bool, most: int | None = None) -> list[Share]:
     """The lines of a cause; with ``brief``, the layers of a block share one if they are many."""
-    found = folds.shares(parts, folds.FEW if brief else math.inf)
-    shown, rest = folds.largest(found, most, lambda x: abs(x.count * x.amount), lambda x: bool(x.reason))
+    found = folds.list_shares(parts, folds.MAX_UNFOLDED if brief else math.inf)
+    shown, rest = folds.keep_largest(found, most, lambda x: abs(x.count * x.amount), lambda x: bool(x.reason))
     if not rest:
         return found
     return [*shown, Share(_rest(len(rest), "line"), (), "", 1, sum(x.count * x.amount for x in rest))]
@@ -95,8 +95,8 @@ def shares(parts: Sequence[Part], brief: bool, most: int | None = None) -> list[
 
 def phases(rows: Sequence[PhaseRow], most: int | None) -> list[Fold[PhaseRow]]:
     """The rows of a table by phase."""
-    shown, rest = folds.largest(
-        folds.phases(rows),
+    shown, rest = folds.keep_largest(
+        folds.fold_phases(rows),
         most,
         lambda each: each.count * sum(each.one.flops.values()),
         lambda each: not each.one.known,
@@ -124,5 +124,5 @@ def components(result: Answer, most: int | None) -> tuple[Sequence[Fold[Componen
     """The components in which two complete traces differ, by layer: those that are shown, and the others."""
     if len(result.traces) < 2 or not all(t.complete for t in result.traces):
         return (), ()
-    rows = folds.fold(differing_components(result.traces), itemgetter(0), lambda row: (row[1], tuple(row[2])))
-    return folds.largest(rows, most, lambda each: each.count * abs(each.one[2][-1] - each.one[2][0]))
+    rows = folds.fold_lines(differing_components(result.traces), itemgetter(0), lambda row: (row[1], tuple(row[2])))
+    return folds.keep_largest(rows, most, lambda each: each.count * abs(each.one[2][-1] - each.one[2][0]))

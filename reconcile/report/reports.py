@@ -104,9 +104,9 @@ def _draw_files(result: Answer, statement: Statement | None, formats: tuple[str,
 def _tables(result: Answer) -> dict[str, str]:
     """The table of layers, if there are enough layers that a report folds those that are alike."""
     from .csv import layers_csv
-    from .folds import FEW
+    from .folds import MAX_UNFOLDED
 
-    return {TABLE: layers_csv(result)} if len(result.layers) > FEW else {}
+    return {TABLE: layers_csv(result)} if len(result.layers) > MAX_UNFOLDED else {}
 
 
 def _markdown(

@@ -46,7 +46,7 @@ def under(page: Page, heading: str) -> list[list[str]]:
 @given(st.lists(st.integers(0, 9), max_size=30), st.integers(0, 9), st.sampled_from([None, 0, 1, 5]))
 def test_the_largest_stay_in_their_order(sizes: list[int], limit: int, kept: int | None) -> None:
     lines = list(enumerate(sizes))
-    shown, rest = folds.largest(lines, limit, lambda line: line[1], lambda line: line[1] == kept)
+    shown, rest = folds.keep_largest(lines, limit, lambda line: line[1], lambda line: line[1] == kept)
     assert sorted([*shown, *rest]) == lines
     assert list(shown) == sorted(shown)
     assert list(rest) == sorted(rest)
@@ -54,7 +54,7 @@ def test_the_largest_stay_in_their_order(sizes: list[int], limit: int, kept: int
     assert kept not in [size for _, size in rest]
     least = sorted(sizes, reverse=True)[:limit]
     assert [size for _, size in rest if size > min(least, default=9)] == []
-    assert folds.largest(lines, None, lambda line: line[1]) == (lines, ())
+    assert folds.keep_largest(lines, None, lambda line: line[1]) == (lines, ())
 
 
 def test_a_large_model_has_a_small_report_beside_its_table() -> None:

@@ -21,7 +21,7 @@ from reconcile.engine.answer import Answer
 from reconcile.engine.breakdown import Part
 from reconcile.report import folds, reports
 from reconcile.report.csv import layers_csv
-from reconcile.report.folds import shares
+from reconcile.report.folds import list_shares
 from reconcile.report.markdown import to_markdown
 from reconcile.report.terminal.tables import statement_table
 from tests.report import samples
@@ -46,7 +46,7 @@ def listed(text: str) -> list[str]:
 
 
 def folded(lines: list[tuple[str, int]], few: int = 0) -> list[folds.Fold[tuple[str, int]]]:
-    return folds.fold(lines, lambda line: line[0], lambda line: line[1], few)
+    return folds.fold_lines(lines, lambda line: line[0], lambda line: line[1], few)
 
 
 # Trees of modules, as networks name them: stages with blocks with layers, in the three ways of writing, some with odd amounts.
@@ -110,7 +110,7 @@ def test_stages_with_blocks_fold_to_a_line_per_layer_of_a_block(
     ]
     found = folded(lines)
     assert len(found) == sum(len({values[layer] for layer in range(layers)}) for _, layers in sizes)
-    whole = folds.structures(found)
+    whole = folds.list_structures(found)
     assert sorted(line for block in whole for line in block.lines) == sorted(lines)
     for block in whole:
         assert len(block.lines) % block.count == 0
@@ -124,7 +124,7 @@ def test_nested_repetition_is_one_line_per_kind_of_block() -> None:
         for block in range(1, blocks + 1):
             names = (["0_conv"] if block == 1 else []) + ["1_conv", "2_conv", "add"]
             lines += [(f"conv{stage}_block{block}_{name}", 10 * stage + ord(name[0])) for name in names]
-    assert [(block.name, block.count) for block in folds.structures(folded(lines))] == [
+    assert [(block.name, block.count) for block in folds.list_structures(folded(lines))] == [
         ("conv1_conv", 1),
         ("conv2_block1", 1),
         ("conv2_block1..3", 3),
@@ -141,7 +141,7 @@ def test_a_part_of_a_block_is_not_called_the_block() -> None:
     lines = [
         (name, odd.get(name, 1)) for i in range(8) for name in (f"layers.{i}.{part}" for part in ("q", "k", "v", "up"))
     ]
-    blocks = folds.structures(folded([*lines, ("head", 3)]))
+    blocks = folds.list_structures(folded([*lines, ("head", 3)]))
     labels = folds.name_structures(blocks)
     assert labels == [
         ("layers.0", 1, ", 2 of 4 layers"),
@@ -156,7 +156,7 @@ def test_a_part_of_a_block_is_not_called_the_block() -> None:
 @settings(max_examples=25)
 @given(st.lists(paths, max_size=40).map(lambda names: [(name, i % 3) for i, name in enumerate(dict.fromkeys(names))]))
 def test_no_two_blocks_have_one_label(lines: list[tuple[str, int]]) -> None:
-    labels = folds.name_structures(folds.structures(folded(lines)))
+    labels = folds.name_structures(folds.list_structures(folded(lines)))
     assert len(set(labels)) == len(labels)
 
 
@@ -181,7 +181,9 @@ def test_names_of_folds(numbers: list[object], name: str | None) -> None:
 
 
 def test_a_few_lines_are_left_alone() -> None:
-    assert [each.count for each in folded([(f"l.{i}", 1) for i in range(folds.FEW)], folds.FEW)] == [1] * folds.FEW
+    assert [each.count for each in folded([(f"l.{i}", 1) for i in range(folds.MAX_UNFOLDED)], folds.MAX_UNFOLDED)] == [
+        1
+    ] * folds.MAX_UNFOLDED
 
 
 def test_variants_of_a_counter_are_named_together() -> None:
@@ -233,7 +235,7 @@ def test_a_residual_keeps_its_reasons() -> None:
     table = next(t for t in page.tables if "of which" in t.header)
     assert [text for text in table.column("op") if text.startswith("reason")] == [rest.reason for rest in rests]
     found = [Part(rest.layer, rest.amount, reason=rest.reason) for rest in rests]
-    assert [share.reason for share in shares(found, 8)] == [rest.reason for rest in rests]
+    assert [share.reason for share in list_shares(found, 8)] == [rest.reason for rest in rests]
     out = io.StringIO()
     Console(file=out, width=80).print(statement_table(left, (), 15, brief=True))
     assert [rest.reason for rest in rests if rest.reason not in " ".join(out.getvalue().split())] == []
@@ -282,4 +284,4 @@ def test_a_row_that_shows_anything_else_stays_apart() -> None:
         replace(row, residuals={"c": 1}),
     ]
     every = [replace(each, layer=f"l.{i}") for i, each in enumerate([*[row] * 12, *others])]
-    assert [each.count for each in folds.rows(every)] == [12, 1, 1, 1, 1]
+    assert [each.count for each in folds.fold_rows(every)] == [12, 1, 1, 1, 1]

@@ -18,7 +18,7 @@ from reconcile.core.escaping import escape_line
 from reconcile.engine.answer import Answer
 from reconcile.engine.verdict import verdict
 from reconcile.report.page import SCRIPTS, to_html
-from reconcile.report.page.data import SAFE, exact, page_data, script_json, tensors
+from reconcile.report.page.data import MAX_EXACT_INTEGER, describe_tensors, json_integer, page_data, script_json
 from tests.browser.results import COMMAND, REPORTS, gru_demo, large
 from tests.report import samples
 from tests.report.tables import amount
@@ -217,15 +217,15 @@ def test_it_opens_with_the_statement_that_was_asked_for() -> None:
     assert books(to_html(samples.empty()))["ends"] is None
 
 
-@pytest.mark.parametrize("value", [0, 1, -1, SAFE, -SAFE, SAFE + 1, -(2**70)])
+@pytest.mark.parametrize("value", [0, 1, -1, MAX_EXACT_INTEGER, -MAX_EXACT_INTEGER, MAX_EXACT_INTEGER + 1, -(2**70)])
 def test_integers_are_exact(value: int) -> None:
-    read = json.loads(json.dumps(exact(value)))
+    read = json.loads(json.dumps(json_integer(value)))
     assert int(read) == value
-    assert isinstance(read, int) == (float(value) == value and abs(value) <= SAFE)
+    assert isinstance(read, int) == (float(value) == value and abs(value) <= MAX_EXACT_INTEGER)
 
 
 def test_shapes_as_text() -> None:
     from reconcile.core.records import Tensor
 
     found = [Tensor((1, 96), "float32"), Tensor((None, 3), "float32"), Tensor(None, "int64"), Tensor((), "int64")]
-    assert tensors(found) == "float32 (1, 96) (?, 3) int64 ? ()"
+    assert describe_tensors(found) == "float32 (1, 96) (?, 3) int64 ? ()"

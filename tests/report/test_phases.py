@@ -135,7 +135,7 @@ def test_json_has_the_layers_phase_by_phase():
 
 def test_the_terminal_and_the_page_show_it():
     out = io.StringIO()
-    terminal.show(trained(), Console(file=out, width=100))
+    terminal.print_run(trained(), Console(file=out, width=100))
     block = out.getvalue().split("Phase by phase (torch)")[1].split("Layer by layer")[0]
     assert [line.split()[0] for line in block.splitlines()[3:6]] == ["first", "second", "total"]
     assert "= 1.5714" in block

@@ -42,7 +42,7 @@ def plus(amount: int) -> str:
 
 def printed(result: Answer, width: int, statement: Statement | None = None) -> str:
     out = io.StringIO()
-    terminal.show(result, Console(file=out, width=width), statement)
+    terminal.print_run(result, Console(file=out, width=width), statement)
     return out.getvalue()
 
 

@@ -119,7 +119,7 @@ def _tabulate_steps(rows: list[TrainingRow], counters: list[str]) -> Table:
 
 def _group_frameworks(row: TrainingRow) -> list[list[str]]:
     """The frameworks in groups; those of a group do exactly the same work."""
-    return folds.group_same(list(row.work), lambda name: folds.freeze(row.work[name]))
+    return folds.group_same(list(row.work), lambda name: folds.make_hashable(row.work[name]))
 
 
 def _has(row: TrainingRow, phase: str) -> bool:

@@ -176,7 +176,7 @@ def _phase_data(framework: str, table: PhaseTable) -> dict[str, Any]:
                 "cells": cells(each.one),
                 "each": [(row.layer, cells(row)) for row in each.lines] if each.count > 1 else [],
             }
-            for each in folds.phases(table.rows)
+            for each in folds.fold_phases(table.rows)
         ],
         "total": cells(table.total),
         "sentence": "; ".join(filter(None, sentences)),

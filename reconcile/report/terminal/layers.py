@@ -51,7 +51,7 @@ def folded_table(result: Answer, limit: int, width: int = 80) -> RenderableType:
     amounts to add per counter; if the columns do not fit, a line per counter; with a residual or unknown work, one per cause."""
     homes = {x.counter: x.framework for x in result.ledgers if x.normalised_total is not None}
     every = _list_known(result)
-    make_key, rest = folds.largest(_fold_rows(every), limit, lambda row: _to_add(row, homes))
+    make_key, rest = folds.keep_largest(_fold_rows(every), limit, lambda row: _to_add(row, homes))
     left = [sum_rows(f"{number(len(rest))} more (--verbose)", rest)] if rest else []
     whole = all(f in row.work for row in every for f in homes.values()) and not any(row.residuals for row in every)
     table = _amounts([*make_key, *left, sum_rows("total", every)], homes, width) if whole else None
@@ -114,9 +114,9 @@ def _detail_lines(lines: Sequence[LayerLine], homes: dict[str, str], width: int)
 
 
 def _fold_rows(every: Sequence[LayerRow]) -> list[LayerRow]:
-    alike = folds.rows(every)
-    if len(alike) > folds.FEW:
-        blocks = folds.structures(alike)
+    alike = folds.fold_rows(every)
+    if len(alike) > folds.MAX_UNFOLDED:
+        blocks = folds.list_structures(alike)
         named = zip(blocks, folds.name_structures(blocks), strict=True)
         return [sum_rows(times(name, count) + note, block.lines) for block, (name, count, note) in named]
     return [sum_rows(times(each.name, each.count), each.lines) for each in alike]

@@ -20,18 +20,18 @@ from ...engine.answer import Answer
 from ...engine.verdict import CounterVerdict, Verdict
 from .. import view
 from ..alignment import sentences
-from ..folds import FEW, group_same, shorten_variants
+from ..folds import MAX_UNFOLDED, group_same, shorten_variants
 from .columns import widen
 from .layers import folded_rows, folded_table, layer_table
 from .tables import LAYERS, STYLE, phase_view, statement_table, totals
 
-BRIEF = 8  # lines of a cause of a large model
-SCREEN = 60  # lines that a large model may take
-ROOM = 14  # of these, lines for its layers, before the notes get any
-LEAST = 3  # rows of its layers that are always shown
+LINES_PER_CAUSE = 8  # lines of a cause of a large model
+MAX_SCREEN_LINES = 60  # lines that a large model may take
+LAYER_LINES = 14  # of these, lines for its layers, before the notes get any
+MIN_LAYER_ROWS = 3  # rows of its layers that are always shown
 
 
-def show(
+def print_run(
     result: Answer,
     console: Console,
     statement: Statement | None = None,
@@ -46,8 +46,8 @@ def show(
     layers = [row.layer for row in result.layers]
     widen(console)
     width = console.width
-    brief = not verbose and len(result.layers) > FEW
-    limit = None if verbose else BRIEF if brief else LAYERS
+    brief = not verbose and len(result.layers) > MAX_UNFOLDED
+    limit = None if verbose else LINES_PER_CAUSE if brief else LAYERS
     above: list[RenderableType] = []
     said: list[RenderableType] = []
     notes: list[RenderableType] = []
@@ -72,24 +72,28 @@ def show(
             for sentence in (view.ratio_sentence(phased.total), view.utilisation_sentence(phased.total, phased.steps)):
                 above += [Text(f"{framework}: {sentence}."), Text()] if sentence else []
         run_verdict = result.verdict
-        said, notes = _closings(run_verdict.counters, brief), _notes(result, run_verdict)
+        said, notes = _closing_sentences(run_verdict.counters, brief), _list_notes(result, run_verdict)
         below.append(Text())
         if run_verdict.figures:
-            below += [*_verdict(run_verdict), Text()]
-    below += [*_problems(result), _summary(result)]
+            below += [*_list_figures(run_verdict), Text()]
+    below += [*_list_problems(result), _summary(result)]
     if files and not quiet:
-        below.append(Text("wrote " + ", ".join(map(escape_line, _names(files, brief))), style="dim"))
-    _print(console, *above)
+        below.append(Text("wrote " + ", ".join(map(escape_line, _short_file_names(files, brief))), style="dim"))
+    _print_parts(console, *above)
     if result.layers and not quiet:
         title = "Layer by layer: what each counter missed (+) or counted too much (-)"
         rest = [*above, *_section(title, Text()), *said, *below]
-        notes = _few_notes(notes, SCREEN - _height(console, rest) - ROOM, console) if brief else notes
-        room = SCREEN - _height(console, [*rest, *notes])
-        _print(console, *_section(title, _fit_table(result, console, room) if brief else layer_table(result, width)))
-    _print(console, *said, *notes, *below)
+        notes = (
+            _few_notes(notes, MAX_SCREEN_LINES - _count_lines(console, rest) - LAYER_LINES, console) if brief else notes
+        )
+        room = MAX_SCREEN_LINES - _count_lines(console, [*rest, *notes])
+        _print_parts(
+            console, *_section(title, _fit_table(result, console, room) if brief else layer_table(result, width))
+        )
+    _print_parts(console, *said, *notes, *below)
 
 
-def _names(files: Sequence[Path], brief: bool) -> list[str]:
+def _short_file_names(files: Sequence[Path], brief: bool) -> list[str]:
     """The files; with ``brief``, only the ends of the names that begin like the first."""
     first = str(files[0])
     begun = first.removesuffix(files[0].suffix)
@@ -98,7 +102,7 @@ def _names(files: Sequence[Path], brief: bool) -> list[str]:
 
 def _few_notes(notes: list[RenderableType], room: int, console: Console) -> list[RenderableType]:
     """The notes, or only their number if they take more lines than that."""
-    if not notes or _height(console, notes) <= max(room, 1):
+    if not notes or _count_lines(console, notes) <= max(room, 1):
         return notes
     count = f"{number(len(notes))} note{'s' * (len(notes) > 1)}"
     return [Text(f"{count} on how this was counted: see the files or --verbose", style="dim")]
@@ -106,20 +110,20 @@ def _few_notes(notes: list[RenderableType], room: int, console: Console) -> list
 
 def _fit_table(result: Answer, console: Console, room: int) -> RenderableType:
     """The table of layers, folded, with as many rows as the screen has room for, and at least a few."""
-    rows = min(folded_rows(result), max(room, LEAST))  # a row takes a line or more
+    rows = min(folded_rows(result), max(room, MIN_LAYER_ROWS))  # a row takes a line or more
     table = folded_table(result, rows, console.width)
-    while rows > LEAST and _height(console, [table]) > room:
+    while rows > MIN_LAYER_ROWS and _count_lines(console, [table]) > room:
         rows -= 1
         table = folded_table(result, rows, console.width)
     return table
 
 
-def _height(console: Console, parts: Sequence[RenderableType]) -> int:
+def _count_lines(console: Console, parts: Sequence[RenderableType]) -> int:
     """The lines that these take."""
     return len(console.render_lines(Group(*parts), pad=False))
 
 
-def _print(console: Console, *parts: RenderableType) -> None:
+def _print_parts(console: Console, *parts: RenderableType) -> None:
     console.print(Group(*parts), highlight=False, soft_wrap=False)
 
 
@@ -140,7 +144,7 @@ def _headline(result: Answer, statement: Statement | None) -> Text:
     return text
 
 
-def _closings(counters: Sequence[CounterVerdict], brief: bool) -> list[RenderableType]:
+def _closing_sentences(counters: Sequence[CounterVerdict], brief: bool) -> list[RenderableType]:
     """A sentence per counter; with ``brief``, counters with the same sentence share it."""
     lines: list[RenderableType] = []
     for alike in group_same(counters, lambda c: (c.state, view.describe_closing(c, brief)), brief):
@@ -150,7 +154,7 @@ def _closings(counters: Sequence[CounterVerdict], brief: bool) -> list[Renderabl
     return lines
 
 
-def _notes(result: Answer, run_verdict: Verdict) -> list[RenderableType]:
+def _list_notes(result: Answer, run_verdict: Verdict) -> list[RenderableType]:
     """The notes on how each trace and ledger was taken, such as the device; the inputs of the model, if no figure names
     them; and the alignment of two models' layers."""
     shown = {framework for figure in run_verdict.figures for framework in figure.frameworks}
@@ -166,7 +170,7 @@ def _notes(result: Answer, run_verdict: Verdict) -> list[RenderableType]:
     return [Text(escape_line(text), style="dim") for text in lines]
 
 
-def _verdict(run_verdict: Verdict) -> list[RenderableType]:
+def _list_figures(run_verdict: Verdict) -> list[RenderableType]:
     """The numbers to publish, each as a sentence to cite."""
     lines: list[RenderableType] = [
         Text.assemble(("To publish: ", "bold"), escape_line(f.sentence)) for f in run_verdict.figures
@@ -177,7 +181,7 @@ def _verdict(run_verdict: Verdict) -> list[RenderableType]:
     return lines
 
 
-def _problems(result: Answer) -> list[RenderableType]:
+def _list_problems(result: Answer) -> list[RenderableType]:
     red = STYLE[State.UNEXPLAINED]
     lines: list[RenderableType] = [
         Text(escape_line(view.broken_sentence(*pair)), style=red) for pair in view.list_broken_rules(result)

@@ -125,8 +125,8 @@ def _statement_lines(
 ) -> Iterator[StatementLine]:
     for block in blocks(statement, layers):
         style = STYLE[State.UNEXPLAINED] if block.cause == RESIDUAL else ""
-        every = folds.shares(block.parts, limit)
-        shares, rest = folds.largest(every, limit, lambda share: abs(share.count * share.amount))
+        every = folds.list_shares(block.parts, limit)
+        shares, rest = folds.keep_largest(every, limit, lambda share: abs(share.count * share.amount))
         cause = Text(block.cause, style=style)
         beside = (
             f"  {escape_line(shares[0].name)}{_why(shares[0])}" if len(shares) == 1 and shares[0].count == 1 else ""
@@ -179,10 +179,10 @@ def _phase_rows(table: PhaseTable, limit: int | None) -> list[tuple[str, PhaseRo
     """Names and rows; layers that are alike share a row, with their sums."""
     if limit is None:
         return [(row.layer, row) for row in table.rows]
-    alike = folds.phases(table.rows)
+    alike = folds.fold_phases(table.rows)
     if len(alike) <= limit:
         return [(times(each.name, each.count), summed_phases(each.name, each.lines)) for each in alike]
-    found = folds.structures(alike)
+    found = folds.list_structures(alike)
     named = zip(found, folds.name_structures(found), strict=True)
     return [(times(name, n) + note, summed_phases(name, block.lines)) for block, (name, n, note) in named]
 
@@ -201,7 +201,7 @@ def phase_view(table: PhaseTable, limit: int | None = LAYERS, width: int = 80) -
         amounts = [view.phase_cell(row, phase, lambda n: si(n, "").strip()) for phase in phases]
         return [name, *(Text(cell, style=style) for cell in [*amounts, view.phase_ratio(row)])]
 
-    shown_rows, rest = folds.largest(_phase_rows(table, limit), limit, lambda named: sum(named[1].flops.values()))
+    shown_rows, rest = folds.keep_largest(_phase_rows(table, limit), limit, lambda named: sum(named[1].flops.values()))
     rows = [cells(Text(escape_line(name) or "(no layer)"), row) for name, row in shown_rows]
     if rest:
         rows.append([more(rest), *(Text() for _ in titles)])

@@ -18,7 +18,7 @@ from reconcile.engine.answer import Answer
 from reconcile.report.terminal import layers
 from reconcile.report.terminal import screen as terminal
 from reconcile.report.terminal.layers import folded_table
-from reconcile.report.terminal.screen import BRIEF, SCREEN
+from reconcile.report.terminal.screen import LINES_PER_CAUSE, MAX_SCREEN_LINES
 from tests.report import samples
 
 SAMPLES = samples.SAMPLES
@@ -27,7 +27,7 @@ SAMPLES = samples.SAMPLES
 def shown(result: Answer, width: int = 80, color: bool = False, **options: object) -> str:
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=color, color_system="standard" if color else None)
-    terminal.show(result, console, **options)  # type: ignore[arg-type]
+    terminal.print_run(result, console, **options)  # type: ignore[arg-type]
     return out.getvalue()
 
 
@@ -125,17 +125,17 @@ def test_verbose_adds_every_counters_own_statement() -> None:
 
 
 def test_a_long_model_is_cut_short_without_losing_an_amount() -> None:
-    result = samples.grown(BRIEF + 40, samples.letters)
+    result = samples.grown(LINES_PER_CAUSE + 40, samples.letters)
     text = shown(result)
     assert re.search(rf"40 more lines, see the files or --verbose +-{40 * samples.BIAS}\b", text)
     table = text[text.index("Layer by layer") :].partition("\n\n")[0].splitlines()
     rows = [line.split() for line in table[3:-1]]
-    assert sum(int(row[-1].replace(",", "")) for row in rows) == -(BRIEF + 40) * samples.BIAS
+    assert sum(int(row[-1].replace(",", "")) for row in rows) == -(LINES_PER_CAUSE + 40) * samples.BIAS
     assert rows[-1][1:3] == ["more", "(--verbose)"]
-    assert table[-1].split()[-1] == f"-{(BRIEF + 40) * samples.BIAS}"
-    assert samples.letters(BRIEF + 39) not in text
+    assert table[-1].split()[-1] == f"-{(LINES_PER_CAUSE + 40) * samples.BIAS}"
+    assert samples.letters(LINES_PER_CAUSE + 39) not in text
     assert "more" not in shown(result, verbose=True)
-    assert samples.letters(BRIEF + 39) in shown(result, verbose=True)
+    assert samples.letters(LINES_PER_CAUSE + 39) in shown(result, verbose=True)
 
 
 def test_layers_that_are_alike_share_a_line_with_their_sum() -> None:
@@ -177,8 +177,8 @@ def test_a_large_model_fits_a_screen(layers: int, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(terminal, "folded_table", lambda *given: (tried.append(given[1]), folded_table(*given))[1])
     for name in ("layers.{}.mlp".format, samples.letters):
         tried.clear()
-        assert len(shown(samples.grown(layers, name)).splitlines()) <= SCREEN
-        assert 0 < len(tried) < SCREEN
+        assert len(shown(samples.grown(layers, name)).splitlines()) <= MAX_SCREEN_LINES
+        assert 0 < len(tried) < MAX_SCREEN_LINES
 
 
 def test_notes_that_have_no_room_are_counted() -> None:
@@ -214,7 +214,7 @@ def test_colour_only_where_the_console_has_colour() -> None:
 def test_no_color_leaves_bold_and_takes_the_colours() -> None:
     out = io.StringIO()
     console = Console(file=out, width=80, force_terminal=True, color_system="standard", _environ={"NO_COLOR": "1"})
-    terminal.show(samples.unexplained(), console)
+    terminal.print_run(samples.unexplained(), console)
     codes = {code for found in re.findall(r"\x1b\[([\d;]*)m", out.getvalue()) for code in found.split(";")}
     assert codes <= {"0", "1", "2"}
     assert "1" in codes
