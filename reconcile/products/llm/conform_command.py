@@ -34,20 +34,13 @@ COUNT = click.IntRange(min=1)
     help="What the functions return FLOPs of.",
 )  # fmt: skip
 @click.option(
-    "--timeout",
-    type=COUNT,
-    default=300,
-    show_default=True,
+    "--timeout", type=COUNT, default=300, show_default=True,
     help="Seconds that a configuration may take, all lengths together.",
-)
+)  # fmt: skip
 @click.option(
-    "--format",
-    "format_",
-    type=click.Choice(("text", "md")),
-    default="text",
-    show_default=True,
+    "--format", "formats", type=click.Choice(("text", "md")), default="text", show_default=True,
     help="Format of the output.",
-)
+)  # fmt: skip
 @options("quiet")
 @click.pass_context
 def conform(
@@ -61,7 +54,7 @@ def conform(
     pass_: str,
     per: str,
     timeout: int,
-    format_: str,
+    formats: str,
     quiet: bool,
 ) -> None:
     """Hold your own FLOP formulas to what runs of many configurations.
@@ -101,7 +94,7 @@ def conform(
         f"{find_versions()}. The letters are those of reconcile explain formula."
     )
     page = describe_cells(list(asked.functions), cells, refused, note)
-    if format_ == "md":
+    if formats == "md":
         say(to_markdown(page), nl=False)
     else:
         print_safely(lambda console: show(page, console))
