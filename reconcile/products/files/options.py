@@ -8,11 +8,11 @@ OPTIONS = (
     Option(
         "signature", field="files", after="args", group=Group.MODEL, takers=(RUN, CHECK, MATRIX), default="",
         metavar="NAME", baseline=True,
-        help="A SavedModel's.  [default: serving_default]",
+        help="Of a SavedModel.  [default: serving_default]",
     ),
     Option(
         "trust-file", field="files", after="signature", group=Group.MODEL, takers=(RUN, CHECK, MATRIX), kind=Kind.FLAG,
         default=False, baseline=True,
-        help="Let a model file run its own code.",
+        help="Read a file unconfined: its code may run.",
     ),
 )  # fmt: skip
