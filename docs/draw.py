@@ -99,7 +99,7 @@ def witnessed(result: Answer) -> str | bytes:
     """The three columns as a picture."""
     title = "One network, three columns: a counter, the trace, and the libraries' log"
     about = f"{result.model} on the CPU, FLOPs by layer, convention {result.convention.name}"
-    return drawing.save(drawing.by_layer(three_columns(result), title, about), "svg")
+    return drawing.save_figure(drawing.draw_layers(three_columns(result), title, about), "svg")
 
 
 def first_run(counters: Sequence[str] = ()) -> Answer:

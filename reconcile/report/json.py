@@ -17,7 +17,7 @@ from ..engine.answer import Answer
 from ..engine.phases import PhaseRow
 from ..engine.verdict import CounterVerdict, Verdict
 from .json_statements import statement_data
-from .json_text import OWN, Form, Listed, at_once, fields_of, layout, made_late, plain
+from .json_text import OWN_VALUE, Form, RowMaker, fields_of, late_rows, layout, plain, rows_at_once
 from .view import describe_reason
 
 SCHEMA = 1
@@ -29,15 +29,15 @@ Causes = tuple[tuple[str, tuple[tuple[Cause, int], ...]], ...]
 
 def to_json(result: Answer) -> str:
     """The report as JSON text, one record per line where it fits. Rows are made, written and dropped one by one."""
-    return layout(_tree(result, made_late))
+    return layout(_report_data(result, late_rows))
 
 
 def to_dict(result: Answer) -> dict[str, Any]:
     """The report as plain dicts, lists, strings and ints."""
-    return _tree(result, at_once)
+    return _report_data(result, rows_at_once)
 
 
-def _tree(result: Answer, listed: Listed = at_once) -> dict[str, Any]:
+def _report_data(result: Answer, listed: RowMaker = rows_at_once) -> dict[str, Any]:
     convention = result.convention
     first = [t.framework for t in result.traces if t.complete]
     return {
@@ -54,11 +54,11 @@ def _tree(result: Answer, listed: Listed = at_once) -> dict[str, Any]:
         **({"run": result.run} if result.run else {}),
         "description": result.description,
         "notes": list(result.notes),
-        "verdict": _verdict(result.verdict),
+        "verdict": _verdict_data(result.verdict),
         "ledgers": [ledger_data(x, listed) for x in result.ledgers],
         "traces": [trace_data(result, x, listed) for x in result.traces],
-        "alignment": listed(_match, result.alignment),
-        "layers": listed(_layer(first), result.layers),
+        "alignment": listed(_match_data, result.alignment),
+        "layers": listed(_layer_row_form(first), result.layers),
         "statements": [statement_data(x, listed) for x in result.statements],
         **(
             {"published": [fields_of(x, "figure claim source what value") for x in result.published]}
@@ -68,16 +68,16 @@ def _tree(result: Answer, listed: Listed = at_once) -> dict[str, Any]:
     }
 
 
-def _verdict(run_verdict: Verdict) -> dict[str, Any]:
+def _verdict_data(run_verdict: Verdict) -> dict[str, Any]:
     return {
-        "counters": [_counter(c) for c in run_verdict.counters],
-        "figures": [fields_of(f, FIGURE) for f in run_verdict.figures],
+        "counters": [_counter_data(c) for c in run_verdict.counters],
+        "figures": [fields_of(f, FIGURE_FIELDS) for f in run_verdict.figures],
         "withheld": [fields_of(w, "framework reason remedy") for w in run_verdict.withheld],
         "difference": run_verdict.difference,
     }
 
 
-def _counter(counter: CounterVerdict) -> dict[str, Any]:
+def _counter_data(counter: CounterVerdict) -> dict[str, Any]:
     ledger = counter.ledger
     return {
         "counter": ledger.counter,
@@ -92,54 +92,54 @@ def _counter(counter: CounterVerdict) -> dict[str, Any]:
     }
 
 
-FIGURE = "frameworks flops macs subject inputs batch leading counters notes sentence caution"
+FIGURE_FIELDS = "frameworks flops macs subject inputs batch leading counters notes sentence caution"
 """The fields of a figure in a report."""
 
 
-def ledger_data(ledger: LedgerResult, listed: Listed = at_once) -> dict[str, Any]:
+def ledger_data(ledger: LedgerResult, listed: RowMaker = rows_at_once) -> dict[str, Any]:
     """A ledger as plain data; ``listed`` makes the lists of records."""
     return {
         **fields_of(ledger, "counter framework state reason unit device"),
         "versions": _sort_mapping(ledger.versions),
         **fields_of(ledger, "total normalised_total checked unchecked"),
         "rule_mismatches": len(ledger.mismatches),
-        "mismatches": listed(_mismatch, ledger.mismatches),
+        "mismatches": listed(_mismatch_data, ledger.mismatches),
         "unsupported": _sort_mapping(ledger.unsupported),
         "notes": list(ledger.notes),
-        "entries": listed(_entry, ledger.entries),
+        "entries": listed(_entry_form, ledger.entries),
     }
 
 
-_mismatch = partial(fields_of, names="entry layer op rule source expected reported")
-_entry: Form[EntryResult] = Form(
+_mismatch_data = partial(fields_of, names="entry layer op rule source expected reported")
+_entry_form: Form[EntryResult] = Form(
     lambda e: ((e.op, e.value, e.calls), (e.id, e.layer)),
-    lambda op, value, calls: {"id": OWN, "layer": OWN, "op": op, "value": value, "calls": calls},
+    lambda op, value, calls: {"id": OWN_VALUE, "layer": OWN_VALUE, "op": op, "value": value, "calls": calls},
 )
 
 
-def trace_data(result: Answer, trace: TraceResult, listed: Listed = at_once) -> dict[str, Any]:
+def trace_data(result: Answer, trace: TraceResult, listed: RowMaker = rows_at_once) -> dict[str, Any]:
     """A trace of this run as plain data."""
     table = result.phase_table(trace)
     return {
         **fields_of(trace, "name framework state reason complete device"),
         "versions": _sort_mapping(trace.versions),
         "totals": dict(trace.totals),
-        "unknown": listed(_unknown, trace.unknown),
+        "unknown": listed(_unknown_data, trace.unknown),
         "no_arithmetic": _sort_mapping(trace.no_arithmetic),
         "integer_ops": _sort_mapping(trace.integer_ops),
         "notes": list(trace.notes),
         **({"steps": trace.steps} if trace.steps != 1 else {}),
         "mfu_flops": table.total.mfu_flops if table is not None and table.total.known else None,
         "hfu_flops": table.total.hfu_flops if table is not None and table.total.known else None,
-        "phases": listed(_phases, table.rows if table is not None else ()),
-        "rows": listed(_row(result.convention.components), trace.rows),
+        "phases": listed(_phase_data, table.rows if table is not None else ()),
+        "rows": listed(_trace_row_form(result.convention.components), trace.rows),
     }
 
 
-_unknown = partial(fields_of, names="layer op id reason")
+_unknown_data = partial(fields_of, names="layer op id reason")
 
 
-def _phases(row: PhaseRow) -> dict[str, Any]:
+def _phase_data(row: PhaseRow) -> dict[str, Any]:
     return {
         "layer": row.layer,
         "known": row.known,
@@ -150,7 +150,7 @@ def _phases(row: PhaseRow) -> dict[str, Any]:
     }
 
 
-def _row(components: tuple[str, ...]) -> Form[TraceRow]:
+def _trace_row_form(components: tuple[str, ...]) -> Form[TraceRow]:
     """The rows of a trace, with these components of the work."""
     counts = attrgetter(*components)
 
@@ -159,11 +159,11 @@ def _row(components: tuple[str, ...]) -> Form[TraceRow]:
     ) -> dict[str, Any]:
         tensors = (*outputs, *inputs)
         return {
-            "id": OWN,
-            "layer": OWN,
-            "path": OWN,
+            "id": OWN_VALUE,
+            "layer": OWN_VALUE,
+            "path": OWN_VALUE,
             "op": op,
-            "shapes": {"inputs": _shapes(inputs), "outputs": _shapes(outputs)},
+            "shapes": {"inputs": _shape_data(inputs), "outputs": _shape_data(outputs)},
             "dtype": tensors[0].dtype if tensors else "",
             "calls": calls,
             "phase": phase,
@@ -175,7 +175,7 @@ def _row(components: tuple[str, ...]) -> Form[TraceRow]:
     )
 
 
-def _match(row: Match) -> dict[str, Any]:
+def _match_data(row: Match) -> dict[str, Any]:
     return {
         "layer": row.layer,
         **{name: list(paths) for name, paths in row.paths.items()},
@@ -184,7 +184,7 @@ def _match(row: Match) -> dict[str, Any]:
     }
 
 
-def _layer(first: list[str]) -> Form[LayerRow]:
+def _layer_row_form(first: list[str]) -> Form[LayerRow]:
     """The rows of layers; ``work`` is that of the first of these frameworks that has the layer."""
 
     def parts(row: LayerRow) -> tuple[tuple[Any, ...], tuple[str]]:
@@ -194,7 +194,7 @@ def _layer(first: list[str]) -> Form[LayerRow]:
     def make_shared(work: Amounts, counters: Amounts, residuals: Amounts, causes: Causes) -> dict[str, Any]:
         ran = dict(work)
         return {
-            "layer": OWN,
+            "layer": OWN_VALUE,
             "work": next((ran[f] for f in first if f in ran), None),
             "work_by_framework": ran,
             "counters": dict(counters),
@@ -205,7 +205,7 @@ def _layer(first: list[str]) -> Form[LayerRow]:
     return Form(parts, make_shared)
 
 
-def _shapes(tensors: tuple[Tensor, ...]) -> list[Any]:
+def _shape_data(tensors: tuple[Tensor, ...]) -> list[Any]:
     return [plain(t.shape) for t in tensors]
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from ..core.records import Op
 from ..core.results import Adjustment, Evidence, Statement
-from .json_text import OWN, Form, LateRows, Listed, at_once, fields_of, plain
+from .json_text import OWN_VALUE, Form, LateRows, RowMaker, fields_of, plain, rows_at_once
 
 
-def statement_data(statement: Statement, listed: Listed = at_once) -> dict[str, Any]:
+def statement_data(statement: Statement, listed: RowMaker = rows_at_once) -> dict[str, Any]:
     """A statement as plain data; ``listed`` makes the lists of records."""
     return {
         **fields_of(statement, "from_ to state reason from_total to_total"),
@@ -29,12 +29,12 @@ _op: Form[Op] = Form(
         (op.id, op.layer, {k: plain(op.attrs[k]) for k in sorted(op.attrs)}),
     ),
     lambda op, inputs, outputs, calls, phase, within: {
-        "id": OWN,
+        "id": OWN_VALUE,
         "op": op,
-        "layer": OWN,
+        "layer": OWN_VALUE,
         "inputs": [_tensor(t) for t in inputs],
         "outputs": [_tensor(t) for t in outputs],
-        "attrs": OWN,
+        "attrs": OWN_VALUE,
         "calls": calls,
         "phase": phase,
         "within": list(within),
@@ -53,14 +53,14 @@ _evidence: Form[Evidence] = Form(
         "source": source,
         "cause": None if cause is None else cause.value,
         "repeat": None if repeat is None else repeat.value,
-        "layer": OWN,
+        "layer": OWN_VALUE,
         "component": component,
         "formula": formula,
         "only": list(only),
         "seen_times": seen_times,
         "times": times,
-        "ops": OWN,
-        "seen": OWN,
+        "ops": OWN_VALUE,
+        "seen": OWN_VALUE,
     },
 )
 
@@ -71,10 +71,10 @@ _adjustment: Form[Adjustment] = Form(
     ),
     lambda cause, op, counter, amount: {
         "cause": cause.value,
-        "layer": OWN,
+        "layer": OWN_VALUE,
         "op": op,
         "counter": counter,
         "amount": amount,
-        "evidence": OWN,
+        "evidence": OWN_VALUE,
     },
 )

@@ -1,6 +1,7 @@
 """Writes JSON reports: ``layout`` puts a record on one line if it fits, and makes long lists of records while it writes them.
 
-To save time, the text that records of a ``Form`` have in common is made once; only their own values (``OWN``) are inserted.
+To save time, the text that records of a ``Form`` have in common is made once; only their own values (``OWN_VALUE``) are
+inserted.
 """
 
 from __future__ import annotations
@@ -12,30 +13,31 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
 
-_quoted = json.encoder.encode_basestring_ascii
-_encoded = json.JSONEncoder(allow_nan=False).encode
+_quote = json.encoder.encode_basestring_ascii
+_encode = json.JSONEncoder(allow_nan=False).encode
 
-WIDTH = 200
+MAX_LINE_WIDTH = 200
 """Longest line in characters; a value that is longer is split into lines."""
 
 T = TypeVar("T")
-Listed = Callable[[Callable[[Any], dict[str, Any]], Sequence[Any]], Any]
-"""How rows are made of records: ``at_once``, or one by one as they are written (``made_late``)."""
+RowMaker = Callable[[Callable[[Any], dict[str, Any]], Sequence[Any]], Any]
+"""How rows are made of records: ``rows_at_once``, or one by one as they are written (``late_rows``)."""
 
 
-def at_once(make: Callable[[T], dict[str, Any]], items: Sequence[T]) -> list[Any]:
+def rows_at_once(make: Callable[[T], dict[str, Any]], items: Sequence[T]) -> list[Any]:
     """Rows as a list."""
     return [make(item) for item in items]
 
 
-OWN = object()
+OWN_VALUE = object()
 """Placeholder in a row for one of the record's own values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form(Generic[T]):
     """How records with much in common become rows. ``parts`` splits a record into what it has in common with others, hashable,
-    and its own values. ``shared`` makes a row of the first part, with ``OWN`` as the placeholder of each value of the second."""
+    and its own values. ``shared`` makes a row of the first part, with ``OWN_VALUE`` as the placeholder of each value of the
+    second."""
 
     parts: Callable[[T], tuple[tuple[Any, ...], tuple[Any, ...]]]
     shared: Callable[..., dict[str, Any]]
@@ -43,7 +45,7 @@ class Form(Generic[T]):
     def __call__(self, record: T) -> dict[str, Any]:
         common, own = self.parts(record)
         values = iter(own)
-        row = {key: next(values) if value is OWN else value for key, value in self.shared(*common).items()}
+        row = {key: next(values) if value is OWN_VALUE else value for key, value in self.shared(*common).items()}
         return {key: list(value) if type(value) is LateRows else value for key, value in row.items()}
 
 
@@ -58,14 +60,14 @@ class LateRows(Generic[T]):
         return map(self.make, self.items)
 
 
-def made_late(make: Callable[[T], dict[str, Any]], items: Sequence[T]) -> Any:
+def late_rows(make: Callable[[T], dict[str, Any]], items: Sequence[T]) -> Any:
     """Rows that are made late if they are too many for a line, else a list."""
-    return LateRows(make, items) if len(items) > WIDTH else at_once(make, items)
+    return LateRows(make, items) if len(items) > MAX_LINE_WIDTH else rows_at_once(make, items)
 
 
 def layout(value: Any) -> str:
     """JSON data as the text of a report."""
-    return "".join(_pieces(value, 0, {})) + "\n"
+    return "".join(_json_pieces(value, 0, {})) + "\n"
 
 
 def plain(value: object) -> Any:
@@ -88,10 +90,10 @@ def fields_of(record: object, names: str) -> dict[str, Any]:
     return {name.rstrip("_"): plain(getattr(record, name)) for name in names.split()}
 
 
-def _pieces(value: Any, depth: int, moulds: _Moulds) -> Iterator[str]:
+def _json_pieces(value: Any, depth: int, moulds: _Moulds) -> Iterator[str]:
     """JSON text in pieces, one per record; a value that does not fit on a line is split into lines."""
     if not _has_rows(value):
-        yield _text(value, depth, moulds)
+        yield _json_text(value, depth, moulds)
         return
     pad = "\n" + " " * (depth + 1)
     if isinstance(value, LateRows):
@@ -103,30 +105,30 @@ def _pieces(value: Any, depth: int, moulds: _Moulds) -> Iterator[str]:
         before = ("{" if isinstance(value, dict) else "[") + pad
         children = value.items() if isinstance(value, dict) else (("", child) for child in value)
         for key, child in children:
-            yield f"{before}{_quoted(key)}: " if isinstance(value, dict) else before
-            yield from _pieces(child, depth + 1, moulds)
+            yield f"{before}{_quote(key)}: " if isinstance(value, dict) else before
+            yield from _json_pieces(child, depth + 1, moulds)
             before = "," + pad
     yield "\n" + " " * depth + ("}" if isinstance(value, dict) else "]")
 
 
-def _text(value: Any, depth: int, moulds: _Moulds) -> str:
+def _json_text(value: Any, depth: int, moulds: _Moulds) -> str:
     """JSON text of a value, from the inside out, so that nothing is written twice; the report itself is always split into lines.
     Text of one line has no newline: a string's are escaped."""
     kind = type(value)
     if kind is str:
-        return _quoted(value)
+        return _quote(value)
     if kind is int:
         return str(value)
     if kind is LateRows and value.items:
         return _lay_parts(list(_rows(value, depth + 1, moulds)), "[]", depth)
     if kind is not dict and kind is not list:
-        return "[]" if kind is LateRows else _encoded(value)
+        return "[]" if kind is LateRows else _encode(value)
     if not value:
         return "{}" if kind is dict else "[]"
     if kind is list:
-        return _lay_parts([_text(child, depth + 1, moulds) for child in value], "[]", depth)
+        return _lay_parts([_json_text(child, depth + 1, moulds) for child in value], "[]", depth)
     return _lay_parts(
-        [f"{_quoted(key)}: {_text(child, depth + 1, moulds)}" for key, child in value.items()], "{}", depth
+        [f"{_quote(key)}: {_json_text(child, depth + 1, moulds)}" for key, child in value.items()], "{}", depth
     )
 
 
@@ -135,7 +137,7 @@ def _lay_parts(parts: list[str], brackets: str, depth: int) -> str:
     opening, closing = brackets[0], brackets[1]
     if depth > 0 and not any("\n" in part for part in parts):
         line = f"{opening}{', '.join(parts)}{closing}"
-        if len(line) + depth <= WIDTH:
+        if len(line) + depth <= MAX_LINE_WIDTH:
             return line
     pad = "\n" + " " * (depth + 1)
     return f"{opening}{pad}{(',' + pad).join(parts)}\n{' ' * depth}{closing}"
@@ -145,7 +147,7 @@ def _rows(rows: LateRows[Any], depth: int, moulds: _Moulds) -> Iterator[str]:
     """The texts of the rows, those of a form by what records of one kind have in common."""
     form = rows.make
     if not isinstance(form, Form):
-        yield from (_text(row, depth, moulds) for row in rows)
+        yield from (_json_text(row, depth, moulds) for row in rows)
         return
     known = moulds.setdefault((id(form), depth), {})
     for record in rows.items:
@@ -154,8 +156,8 @@ def _rows(rows: LateRows[Any], depth: int, moulds: _Moulds) -> Iterator[str]:
         if mould is None:
             if len(known) >= MOST_MOULDS:
                 known.clear()
-            mould = known[common] = _mould(form.shared(*common), depth, moulds)
-        texts = [_quoted(x) if type(x) is str else _text(x, depth + 1, moulds) for x in own]
+            mould = known[common] = _make_mould(form.shared(*common), depth, moulds)
+        texts = [_quote(x) if type(x) is str else _json_text(x, depth + 1, moulds) for x in own]
         yield mould.fill(texts, depth)
 
 
@@ -172,7 +174,7 @@ class _Mould(NamedTuple):
     def fill(self, own: list[str], depth: int) -> str:
         """The text with these values."""
         pieces = self.lines
-        if self.length + sum(map(len, own)) + depth <= WIDTH and not any("\n" in text for text in own):
+        if self.length + sum(map(len, own)) + depth <= MAX_LINE_WIDTH and not any("\n" in text for text in own):
             pieces = self.line
         mixed = [*pieces, *own]
         mixed[::2], mixed[1::2] = pieces, own
@@ -183,17 +185,20 @@ _Moulds = dict[tuple[int, int], dict[tuple[Any, ...], _Mould]]
 """By the form (which its rows keep) and the depth, what records have in common -> the text of their rows."""
 
 
-def _mould(row: dict[str, Any], depth: int, moulds: _Moulds) -> _Mould:
-    texts = [(_quoted(key), None if value is OWN else _text(value, depth + 1, moulds)) for key, value in row.items()]
+def _make_mould(row: dict[str, Any], depth: int, moulds: _Moulds) -> _Mould:
+    texts = [
+        (_quote(key), None if value is OWN_VALUE else _json_text(value, depth + 1, moulds))
+        for key, value in row.items()
+    ]
     pad = "\n" + " " * (depth + 1)
     line, lines = (
-        _between(texts, *with_) for with_ in (("{", ", ", "}"), (f"{{{pad}", f",{pad}", f"\n{' ' * depth}}}"))
+        _split_row(texts, *with_) for with_ in (("{", ", ", "}"), (f"{{{pad}", f",{pad}", f"\n{' ' * depth}}}"))
     )
     fits = not any(text is not None and "\n" in text for _, text in texts)
-    return _Mould(line, sum(map(len, line)) if fits else WIDTH + 1, lines)
+    return _Mould(line, sum(map(len, line)) if fits else MAX_LINE_WIDTH + 1, lines)
 
 
-def _between(texts: list[tuple[str, str | None]], opening: str, comma: str, closing: str) -> tuple[str, ...]:
+def _split_row(texts: list[tuple[str, str | None]], opening: str, comma: str, closing: str) -> tuple[str, ...]:
     """The text of a row, split where its own values are."""
     pieces = [opening]
     for index, (key, text) in enumerate(texts):

@@ -25,10 +25,10 @@ from .alignment import sentences
 from .document.markdown import render_blocks, render_statement, times
 from .rendering import environment
 
-DIFFER = "How the frameworks differ here"
-SIZE = 20_000
+DIFFERENCES_TITLE = "How the frameworks differ here"
+MAX_BYTES = 20_000
 """The most bytes of a report that has the table of every layer beside it."""
-LINES = (40, 25, 15, 10, 6)
+LINE_LIMITS = (40, 25, 15, 10, 6)
 """The most lines of each of its tables: the first of these numbers with which the report is small enough."""
 
 
@@ -47,12 +47,12 @@ def to_markdown(
 ) -> str:
     """The report as Markdown. ``statement`` is the headline (default: see view.default_statement); ``command``
     reproduces the run; ``pictures`` maps the subject of a picture to a file beside the report that shows it; ``table`` is the
-    file beside it that has every layer in a row of its own. With ``table``, the report is cut to ``SIZE`` bytes, as
+    file beside it that has every layer in a row of its own. With ``table``, the report is cut to ``MAX_BYTES`` bytes, as
     far as its tables allow: the smallest lines of each table share one line, but never residuals and unknown work."""
     headline = view.default_statement(result) if statement is None else statement
-    for most in (None, *LINES) if table else (None,):
+    for most in (None, *LINE_LIMITS) if table else (None,):
         text = _render_page(result, headline, command, pictures, table, most)
-        if len(text.encode("utf-8", "backslashreplace")) <= SIZE:
+        if len(text.encode("utf-8", "backslashreplace")) <= MAX_BYTES:
             break
     return text
 
@@ -66,7 +66,7 @@ def _render_page(
     most: int | None,
 ) -> str:
     """The report with ``most`` lines in each table, and one for the others."""
-    about, differ = _description(result)
+    about, differ = _split_description(result)
     text = _template().render(
         most=most,
         result=result,
@@ -78,11 +78,11 @@ def _render_page(
         layers=markdown_tables.layers(result, most),
         phased=_list_phases(result),
         published=view.list_published(result),
-        bridges=_bridges(result, headline),
-        evidence=[] if headline is None else list(_evidence(headline)),
+        bridges=_group_bridges(result, headline),
+        evidence=[] if headline is None else list(_evidence_rows(headline)),
         components=markdown_tables.components(result, most),
         table=table,
-        across=_between(result),
+        across=_trace_statements(result),
         broken=view.list_broken_rules(result),
         unknown=view.list_unknown_ops(result),
         lost=view.list_missing_traces(result),
@@ -104,14 +104,14 @@ def _template() -> jinja2.Template:
         signed=lambda n: Raw(format_signed(n)),
         prose=lambda t: Raw(prose(t)),
         code=lambda t: Raw(t.replace("```", "'''")),
-        cell=_cell,
+        cell=_counter_cell,
         phases_folded=markdown_tables.phases,
         lines_folded=markdown_tables.between,
         times=lambda amount, count: Raw(times(amount, count)),
         layers_alike=lambda each: Raw(f" × {number(each.count)}" if each.count > 1 else ""),
         list_of=lambda names: Raw(", ".join(map(markdown, folds.shorten_variants(names)))),
         file=lambda name: Raw(quote(name)),
-        shapes=_shapes,
+        shapes=_shape_text,
         names=lambda keys: Raw(", ".join(markdown(k) for k in keys)),
         words=view.state_word,
         reason=view.describe_reason,
@@ -137,7 +137,7 @@ def _finalize(value: Any) -> Any:
     return markdown(str(value))
 
 
-def _cell(row: LayerRow, counter: str) -> Raw:
+def _counter_cell(row: LayerRow, counter: str) -> Raw:
     """A cell of the layer table: the value, then the amounts to add to it to get the work that ran."""
     causes = to_the_work(row, counter)
     if counter not in row.counters and not causes:
@@ -147,25 +147,25 @@ def _cell(row: LayerRow, counter: str) -> Raw:
     return Raw("<br>".join(lines))
 
 
-def _shapes(tensors: tuple[Tensor, ...]) -> Raw:
+def _shape_text(tensors: tuple[Tensor, ...]) -> Raw:
     """``(1, 96) (96, 288)``; ? for an unknown dimension, and for a tensor of unknown rank."""
-    return Raw(" ".join("?" if t.shape is None else f"({', '.join(map(_size, t.shape))})" for t in tensors))
+    return Raw(" ".join("?" if t.shape is None else f"({', '.join(map(_dimension_text, t.shape))})" for t in tensors))
 
 
-def _size(size: int | None) -> str:
+def _dimension_text(size: int | None) -> str:
     return "?" if size is None else str(size)
 
 
-def _description(result: Answer) -> tuple[str, str]:
+def _split_description(result: Answer) -> tuple[str, str]:
     """The author's text on the pair in two parts: the model, and the differences of the frameworks.
 
     The second part is '' if the pair has notes, which then replace it.
     """
-    about, _, rest = result.description.partition(DIFFER)
+    about, _, rest = result.description.partition(DIFFERENCES_TITLE)
     return about.strip(), "" if result.notes else rest.strip(": \n")
 
 
-def _bridges(result: Answer, headline: Statement | None) -> list[tuple[Statement, list[Statement]]]:
+def _group_bridges(result: Answer, headline: Statement | None) -> list[tuple[Statement, list[Statement]]]:
     """Each counter's own statement. If the model is large, those with the same lines are together, and the headline is not
     repeated."""
     long = len(result.layers) > folds.MAX_UNFOLDED
@@ -183,24 +183,24 @@ def _bridges(result: Answer, headline: Statement | None) -> list[tuple[Statement
     return [(first, others) for first, *others in groups]
 
 
-def _evidence(statement: Statement) -> Iterator[tuple[str, Evidence, str, Raw, list[str]]]:
+def _evidence_rows(statement: Statement) -> Iterator[tuple[str, Evidence, str, Raw, list[str]]]:
     """The rows of evidence: cause, evidence, layers, shapes and ops. In a long table, many ops under one rule share a row
     that names the layers, and the shapes of the first op."""
     every = [(line.cause.value, e) for line in statement.adjustments for e in line.evidence]
 
     def make_key(row: tuple[str, Evidence]) -> Hashable:
         cause, e = row
-        return (cause, e.side, e.counter, e.rule, e.source, e.seen_times, e.times, e.component, e.formula, _ops(e))
+        return (cause, e.side, e.counter, e.rule, e.source, e.seen_times, e.times, e.component, e.formula, _op_names(e))
 
     for group in folds.group_same(every, make_key, len(every) > folds.MAX_UNFOLDED):
         cause, first = group[0]
         where = folds.fold_names(e.layer for _, e in group)
         inputs = dict.fromkeys(e.seen[0].inputs if e.seen else () for _, e in group)
-        shapes = list(dict.fromkeys(map(_shapes, inputs)))
-        yield cause, first, _first_of(where, 3), Raw(_first_of(shapes, 1)), list(_ops(first))
+        shapes = list(dict.fromkeys(map(_shape_text, inputs)))
+        yield cause, first, _first_of(where, 3), Raw(_first_of(shapes, 1)), list(_op_names(first))
 
 
-def _ops(e: Evidence) -> tuple[str, ...]:
+def _op_names(e: Evidence) -> tuple[str, ...]:
     return tuple(dict.fromkeys(op.op for op in e.seen))
 
 
@@ -227,7 +227,7 @@ def _list_phases(result: Answer) -> list[tuple[Convention, list[tuple[str, Phase
     return [(c, tables) for c in conventions if (tables := view.phase_tables(result, c))]
 
 
-def _between(result: Answer) -> list[Statement]:
+def _trace_statements(result: Answer) -> list[Statement]:
     """The statements from trace to trace: the real differences."""
     names = {t.name for t in result.traces}
     return [s for s in result.statements if s.from_ in names and s.to in names]

@@ -21,7 +21,7 @@ from reconcile.core.work import Work
 from reconcile.engine.answer import Answer
 from reconcile.report import folds, markdown, reports
 from reconcile.report.csv import layers_csv
-from reconcile.report.markdown import SIZE, to_markdown
+from reconcile.report.markdown import MAX_BYTES, to_markdown
 from tests.report import samples
 from tests.report.tables import Page, amount, read
 from tests.report.test_footing import add_layers, add_statement
@@ -61,7 +61,7 @@ def test_a_large_model_has_a_small_report_beside_its_table() -> None:
     result = large()
     texts = reports.render(result, ("md",))
     text = str(texts["md"])
-    assert len(text.encode()) <= SIZE < len(to_markdown(result).encode())
+    assert len(text.encode()) <= MAX_BYTES < len(to_markdown(result).encode())
     assert "[toy.layers.csv](toy.layers.csv)" in text
     assert "more lines" not in to_markdown(result)
     rows = list(csv.DictReader(io.StringIO(str(texts["layers.csv"]))))
@@ -71,12 +71,12 @@ def test_a_large_model_has_a_small_report_beside_its_table() -> None:
 def test_a_report_shows_as_many_lines_as_it_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = {}
     for size in (6500, 5500, 4500, 4000, 3000, 100):
-        monkeypatch.setattr(markdown, "SIZE", size)
+        monkeypatch.setattr(markdown, "MAX_BYTES", size)
         text = to_markdown(large(), table="toy.layers.csv")
         found = re.search(r"shows its ([0-9]+) largest", text)
         assert found
         shown[int(found[1])] = len(text.encode())
-        assert len(text.encode()) <= size or int(found[1]) == min(markdown.LINES)
+        assert len(text.encode()) <= size or int(found[1]) == min(markdown.LINE_LIMITS)
     assert len(shown) >= 4
     assert sorted(shown) == sorted(shown, key=shown.__getitem__)
 

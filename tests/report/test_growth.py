@@ -21,7 +21,7 @@ from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected, settle, settle_each
 from reconcile.report import reports
 from reconcile.report.json import to_dict, to_json
-from reconcile.report.json_text import OWN, Form, LateRows, layout
+from reconcile.report.json_text import OWN_VALUE, Form, LateRows, layout
 from tests.report import samples
 
 META: dict[str, Any] = {"layers": [], "name": "growth", "params": {}, "doc": "", "notes": []}
@@ -103,11 +103,18 @@ NAMES = ["a", "b" * 150, "line\nbreak", 'quo"te']
 @pytest.mark.parametrize("depth", [1, 3])
 def test_rows_of_a_form_are_laid_out_as_their_data(depth: int) -> None:
     inner: Form[str] = Form(
-        lambda name: ((len(name),), (name,)), lambda size: {"name": OWN, "size": size, "none": None}
+        lambda name: ((len(name),), (name,)), lambda size: {"name": OWN_VALUE, "size": size, "none": None}
     )
     form: Form[tuple[str, int]] = Form(
         lambda one: ((one[1],), (one[0], LateRows(inner, NAMES[: one[1]]), {}, {"k": [one[0]]})),
-        lambda count: {"id": OWN, "long": "x" * 40 * count, "in": OWN, "mid": [count], "no": OWN, "of": OWN},
+        lambda count: {
+            "id": OWN_VALUE,
+            "long": "x" * 40 * count,
+            "in": OWN_VALUE,
+            "mid": [count],
+            "no": OWN_VALUE,
+            "of": OWN_VALUE,
+        },
     )
     records = [(name, count) for name in NAMES for count in range(4)] * 60  # more than fit on a line
     late: Any = LateRows(form, records)

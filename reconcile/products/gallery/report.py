@@ -131,7 +131,9 @@ def to_svg(rows: Mapping[str, GalleryRow]) -> str | bytes:
         for model, row in networks.items()
     }
     about = "each counter's total (MACs times 2) as a ratio to the work that ran, convention matmul; green: exact"
-    return drawing.save(drawing.heat(ratios, texts, "What the counters say of the zoo's networks", about), "svg")
+    return drawing.save_figure(
+        drawing.draw_heat_map(ratios, texts, "What the counters say of the zoo's networks", about), "svg"
+    )
 
 
 def write_report(out: Path, model: str, result: Answer) -> None:

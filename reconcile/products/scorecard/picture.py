@@ -10,19 +10,19 @@ from typing import Any
 
 from ...report.pictures.drawing import (
     GRID,
-    HEAD,
     INK,
     LESS,
     MORE,
     MUTED,
     PAPER,
     RIGHT,
+    TITLE_INCHES,
     WRONG,
-    blank,
+    draw_titles,
+    drawing_style,
+    empty_figure,
     row_labels,
-    save,
-    style,
-    titles,
+    save_figure,
 )
 from .cells import Verdict
 from .report import SHOWN, Board
@@ -48,18 +48,18 @@ THIN = 0.12
 
 def to_svg(board: Board) -> str | bytes:
     """``scorecard.svg``."""
-    return save(figure(board), "svg")
+    return save_figure(figure(board), "svg")
 
 
 def figure(board: Board) -> Any:
     """A panel for each pass, with the legend between the title and the first."""
     places = [(family, layer) for family, layers in board.layers.items() for layer in layers]
     rows, panels = len(board.counters), len(board.passes)
-    height = HEAD + 0.3 + panels * (1.15 + DOWN * rows)
-    with style():
-        made, axes = blank(2.2 + ACROSS * len(places), height, panels, (1,))
+    height = TITLE_INCHES + 0.3 + panels * (1.15 + DOWN * rows)
+    with drawing_style():
+        made, axes = empty_figure(2.2 + ACROSS * len(places), height, panels, (1,))
         about = "multiply-adds of each layer that the counter counts, beside those that ran; a column per layer"
-        titles(made, "What the counters say of the layers of the zoo", about)
+        draw_titles(made, "What the counters say of the layers of the zoo", about)
         for panel, pass_ in zip(axes, board.passes, strict=True):
             _panel(panel, board, pass_, places)
         present = [v for v in (*SHOWN, Verdict.OPEN, Verdict.ABSENT) if any(

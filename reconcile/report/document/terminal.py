@@ -12,16 +12,16 @@ from rich.console import Console, Group, RenderableType
 from ...core.causes import State
 from ...core.escaping import escape_line, escape_lines
 from ..terminal import columns
-from ..terminal.tables import STYLE, statement_table
+from ..terminal.tables import STYLE_OF_STATE, statement_table
 from . import Block, Code, Document, Fold, Heading, Inline, Items, Picture, Statement, Table, Text, spans_of
 
-STYLES = {"dim": "dim", "bad": STYLE[State.UNEXPLAINED], "strong": "bold", "emphasis": "italic"}
-STYLES |= {state.value: style for state, style in STYLE.items()}
+STYLES = {"dim": "dim", "bad": STYLE_OF_STATE[State.UNEXPLAINED], "strong": "bold", "emphasis": "italic"}
+STYLES |= {state.value: style for state, style in STYLE_OF_STATE.items()}
 
 
 def show(document: Document, console: Console, files: Sequence[Path] = (), *, quiet: bool = False) -> None:
     """Print a page, and the paths of the files that were written; ``quiet`` leaves the problems and the summary alone."""
-    columns.widen(console)
+    columns.ensure_min_width(console)
     parts: list[RenderableType] = []
     if not quiet:
         parts += [
@@ -39,7 +39,7 @@ def show(document: Document, console: Console, files: Sequence[Path] = (), *, qu
 
 def show_blocks(blocks: Iterable[Block], console: Console) -> None:
     """Print what follows a page."""
-    columns.widen(console)
+    columns.ensure_min_width(console)
     console.print(Group(*render_blocks(blocks, console.width)), highlight=False, crop=False)
 
 

@@ -94,11 +94,11 @@ def draw(result: Answer, statement: Statement | None, formats: Sequence[str]) ->
     drawn: dict[str, str | bytes] = {}
     for kind in formats:
         if bars and statement is not None:
-            figure = drawing.waterfall(bars, f"From {statement.from_} to {statement.to}", title)
-            drawn[f"waterfall.{kind}"] = drawing.save(figure, kind)
+            figure = drawing.draw_waterfall(bars, f"From {statement.from_} to {statement.to}", title)
+            drawn[f"waterfall.{kind}"] = drawing.save_figure(figure, kind)
         if chart.columns:
-            figure = drawing.by_layer(chart, "Each counter, layer by layer", title)
-            drawn[f"layers.{kind}"] = drawing.save(figure, kind)
+            figure = drawing.draw_layers(chart, "Each counter, layer by layer", title)
+            drawn[f"layers.{kind}"] = drawing.save_figure(figure, kind)
     return drawn
 
 

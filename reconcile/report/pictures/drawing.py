@@ -16,9 +16,9 @@ from ...core.number_format import format_signed, percent, si
 from .bars import Bar, Layers
 
 INK, MUTED, GRID, PAPER = "#1f2328", "#59636e", "#d8dee4", "#ffffff"
-DARK = {INK: "#e6edf3", MUTED: "#9198a1", GRID: "#3d444d", PAPER: "#0d1117"}
+DARK_COLOURS = {INK: "#e6edf3", MUTED: "#9198a1", GRID: "#3d444d", PAPER: "#0d1117"}
 TOTAL, MORE, LESS, WRONG, RIGHT, WORK = "#6e7781", "#3a7bd5", "#db7b2b", "#d1242f", "#2da44e", "#b6c2cf"
-STYLE = {
+MATPLOTLIB_STYLE = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "svg.hashsalt": "reconcile",
@@ -28,30 +28,30 @@ STYLE = {
     "axes.labelcolor": INK,
     "text.parse_math": False,
 }
-SMALL = 0.04
+MIN_VISIBLE_STEP = 0.04
 """If the largest step is smaller than this fraction of the scale, the steps are drawn again on their own."""
-NAME = 44
-ACROSS = 3
+MAX_NAME_LENGTH = 44
+CHARTS_PER_ROW = 3
 """Columns of a chart by layer that are side by side."""
 PATH_BREAK = re.compile(r" ?\n(?=[A-Za-z\"])")
 """A break inside the data of a path, of which XML makes a space: thousands of lines of a file."""
 GROUP_BREAK = re.compile(r"\n *(?=</|<path|<use)")
 """A break within a group of shapes, which then has one line. No shape holds text: letters are outlines."""
-HEAD = 0.58
+TITLE_INCHES = 0.58
 """Inches above the charts, for the title and the line below it."""
 
 
-def save(figure: Any, kind: str) -> str | bytes:
+def save_figure(figure: Any, kind: str) -> str | bytes:
     """The figure as SVG text or PNG bytes, without a date and without the library's version."""
     out = io.BytesIO()
-    with style():
+    with drawing_style():
         if kind == "png":
             figure.savefig(out, format="png", dpi=160, facecolor=PAPER, metadata={"Software": None})
             return out.getvalue()
         figure.savefig(out, format="svg", facecolor=PAPER, metadata={"Date": None, "Creator": None})
     rules = "".join(
         f'[style*="{part}: {light}"]{{{part}:{dark}!important}}'
-        for light, dark in DARK.items()
+        for light, dark in DARK_COLOURS.items()
         for part in ("fill", "stroke")
     )
     sheet = f'<style type="text/css">@media (prefers-color-scheme: dark){{{rules}}}</style>'
@@ -59,20 +59,22 @@ def save(figure: Any, kind: str) -> str | bytes:
     return re.sub(r"(<svg [^>]*>)", lambda m: m.group(1) + "\n " + sheet, text, count=1)
 
 
-def waterfall(bars: Sequence[Bar], title: str, subtitle: str) -> Any:
+def draw_waterfall(bars: Sequence[Bar], title: str, subtitle: str) -> Any:
     """Bars from one total to the other, a row each; each bar begins at the end of the bar above it."""
     steps = [b for b in bars if b.kind != "total"]
     low, high = min(0, *(min(b.start, b.end) for b in bars)), max(1, *(max(b.start, b.end) for b in bars))
     largest = max((abs(b.amount) for b in steps), default=0)
-    enlarged = 0 < largest < SMALL * (high - low)
-    with style():
-        figure, panels = blank(9.4, HEAD + 0.4 + 0.42 * len(bars), 2 if enlarged else 1, (3, 2) if enlarged else (1,))
-        titles(figure, title, subtitle)
+    enlarged = 0 < largest < MIN_VISIBLE_STEP * (high - low)
+    with drawing_style():
+        figure, panels = empty_figure(
+            9.4, TITLE_INCHES + 0.4 + 0.42 * len(bars), 2 if enlarged else 1, (3, 2) if enlarged else (1,)
+        )
+        draw_titles(figure, title, subtitle)
         main = panels[0]
         row_labels(main, [(b.label, b.about) for b in bars])
-        _scale(main, low, high, 0.34 if not enlarged else 0.5)
+        _set_scale(main, low, high, 0.34 if not enlarged else 0.5)
         for row, bar in enumerate(bars):
-            _bar(main, row, bar.start, bar.amount, _colour(bar), f"bar-{row}")
+            _draw_bar(main, row, bar.start, bar.amount, _bar_colour(bar), f"bar-{row}")
             if row + 1 < len(bars):
                 main.plot([bar.end, bar.end], [row, row + 1], color=MUTED, linewidth=0.6, zorder=1)
             right = max(bar.start, bar.end)
@@ -99,45 +101,47 @@ def _enlarge_axes(axes: Any, bars: Sequence[Bar]) -> None:
     steps = [b.amount for b in bars if b.kind != "total"]
     axes.set_yticks([])
     axes.set_ylim(len(bars) - 0.4, -0.6)
-    _scale(axes, min(0, *steps), max(0, *steps), 0.1)
+    _set_scale(axes, min(0, *steps), max(0, *steps), 0.1)
     axes.set_title("the steps alone, enlarged", fontsize=8, color=MUTED, loc="left")
     axes.axvline(0, color=MUTED, linewidth=0.8)
     for row, bar in enumerate(bars):
         if bar.kind != "total":
-            _bar(axes, row, 0, bar.amount, _colour(bar), f"step-{row}")
+            _draw_bar(axes, row, 0, bar.amount, _bar_colour(bar), f"step-{row}")
 
 
-def by_layer(chart: Layers, title: str, subtitle: str) -> Any:
+def draw_layers(chart: Layers, title: str, subtitle: str) -> Any:
     """A column per counter: the work that ran as a pale bar, the counter's value on it, and their ratio."""
     count = len(chart.columns)
-    across = count if count <= ACROSS else -(-count // -(-count // ACROSS))
+    across = count if count <= CHARTS_PER_ROW else -(-count // -(-count // CHARTS_PER_ROW))
     down = -(-count // across)
     high = max(1, *(v for c in chart.columns for v in (*c.values, *(w or 0 for w in c.work))))
-    with style():
-        figure, panels = blank(2 + 2.5 * across, HEAD + down * (0.65 + 0.25 * len(chart.labels)), count, (1,) * across)
-        titles(figure, title, subtitle + "; pale: the work that ran")
+    with drawing_style():
+        figure, panels = empty_figure(
+            2 + 2.5 * across, TITLE_INCHES + down * (0.65 + 0.25 * len(chart.labels)), count, (1,) * across
+        )
+        draw_titles(figure, title, subtitle + "; pale: the work that ran")
         for index, (axes, column) in enumerate(zip(panels, chart.columns, strict=True)):
             row_labels(axes, [("" if index % across else label, "") for label in chart.labels])
-            _scale(axes, 0, high, 0.42, ticks=2)
+            _set_scale(axes, 0, high, 0.42, ticks=2)
             work = None if None in column.work else sum(w or 0 for w in column.work)
             axes.set_title(
-                f"{_shorten_text(column.counter)}\n{_share(sum(column.values), work)}",
+                f"{_shorten_text(column.counter)}\n{_share_text(sum(column.values), work)}",
                 fontsize=8,
                 loc="left",
                 color=INK,
             )
             for row, (value, ran) in enumerate(zip(column.values, column.work, strict=True)):
                 if ran is not None:
-                    _bar(axes, row, 0, ran, WORK, f"work-{index}-{row}", 0.72)
-                _bar(axes, row, 0, value, _against(value, ran), f"value-{index}-{row}", 0.36)
+                    _draw_bar(axes, row, 0, ran, WORK, f"work-{index}-{row}", 0.72)
+                _draw_bar(axes, row, 0, value, _colour_by_ratio(value, ran), f"value-{index}-{row}", 0.36)
                 axes.annotate(
-                    _ratio(value, ran), (max(value, ran or 0), row), (4, 0), textcoords="offset points", va="center",
-                    fontsize=7, color=_against(value, ran) if value != ran else MUTED,
+                    _ratio_text(value, ran), (max(value, ran or 0), row), (4, 0), textcoords="offset points", va="center",
+                    fontsize=7, color=_colour_by_ratio(value, ran) if value != ran else MUTED,
                 )  # fmt: skip
     return figure
 
 
-def heat(
+def draw_heat_map(
     rows: Mapping[str, Mapping[str, float | None]], texts: Mapping[str, Mapping[str, str]], title: str, subtitle: str
 ) -> Any:
     """A cell per model and counter, coloured by the counter's ratio to the work that ran: one colour below 1, another above."""
@@ -145,9 +149,9 @@ def heat(
     from matplotlib.colors import LinearSegmentedColormap
 
     colours = LinearSegmentedColormap.from_list("ratio", [MORE, "#dbe7f6", "#f6e3d3", LESS])
-    with style():
-        figure, (axes,) = blank(2.4 + 1.15 * len(counters), HEAD + 0.55 + 0.25 * len(rows), 1, (1,))
-        titles(figure, title, subtitle)
+    with drawing_style():
+        figure, (axes,) = empty_figure(2.4 + 1.15 * len(counters), TITLE_INCHES + 0.55 + 0.25 * len(rows), 1, (1,))
+        draw_titles(figure, title, subtitle)
         row_labels(axes, [(name, "") for name in rows])
         axes.set_xlim(-0.5, len(counters) - 0.5)
         axes.set_xticks(range(len(counters)), [name.replace("@", "\n@") for name in counters], fontsize=8)
@@ -166,20 +170,20 @@ def heat(
     return figure
 
 
-def style() -> Any:
+def drawing_style() -> Any:
     """The context in which a picture is made and saved."""
     import matplotlib
 
-    return matplotlib.rc_context(STYLE)
+    return matplotlib.rc_context(MATPLOTLIB_STYLE)
 
 
-def blank(width: float, height: float, panels: int, ratios: Sequence[float]) -> tuple[Any, list[Any]]:
+def empty_figure(width: float, height: float, panels: int, ratios: Sequence[float]) -> tuple[Any, list[Any]]:
     """A figure of this size in inches and its empty panels, as many side by side as there are ``ratios``."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    engine = ConstrainedLayoutEngine(rect=(0, 0, 1, 1 - HEAD / height))
+    engine = ConstrainedLayoutEngine(rect=(0, 0, 1, 1 - TITLE_INCHES / height))
     figure = Figure(figsize=(width, height), layout=engine, facecolor=PAPER)
     FigureCanvasAgg(figure)
     across = len(ratios)
@@ -193,7 +197,7 @@ def blank(width: float, height: float, panels: int, ratios: Sequence[float]) -> 
     return figure, axes
 
 
-def titles(figure: Any, title: str, subtitle: str) -> None:
+def draw_titles(figure: Any, title: str, subtitle: str) -> None:
     """The title, and a line below it."""
     width, height = figure.get_size_inches()
     left = 0.08 / width
@@ -223,24 +227,24 @@ def row_labels(axes: Any, labels: Sequence[tuple[str, str]]) -> None:
             )
 
 
-def _scale(axes: Any, low: int, high: int, margin: float, ticks: int = 5) -> None:
+def _set_scale(axes: Any, low: int, high: int, margin: float, ticks: int = 5) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     width = (high - low) or 1
     axes.set_xlim(low - (0.02 if low == 0 else margin / 2) * width, high + margin * width)
     axes.xaxis.set_major_locator(MaxNLocator(ticks, integer=True))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick(round(value))))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick_label(round(value))))
     axes.tick_params(length=0, labelsize=7.5, labelcolor=MUTED)
     axes.grid(axis="x", color=GRID, linewidth=0.6)
 
 
-def _tick(value: int) -> str:
+def _tick_label(value: int) -> str:
     """``50 M`` for 50,000,000: no zeros after the point."""
     digits, _, prefix = si(value, "").partition(" ")
     return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits} {prefix}".strip()
 
 
-def _bar(axes: Any, row: int, start: int, amount: int, colour: str, gid: str, height: float = 0.6) -> None:
+def _draw_bar(axes: Any, row: int, start: int, amount: int, colour: str, gid: str, height: float = 0.6) -> None:
     """A bar of the exact length, with a hairline at its end so that even a very short bar can be seen."""
     patch = axes.barh(row, amount, left=start, height=height, color=colour, linewidth=0, zorder=2)[0]
     patch.set_gid(gid)
@@ -248,7 +252,7 @@ def _bar(axes: Any, row: int, start: int, amount: int, colour: str, gid: str, he
               solid_capstyle="butt")  # fmt: skip
 
 
-def _colour(bar: Bar) -> str:
+def _bar_colour(bar: Bar) -> str:
     if bar.kind == "total":
         return TOTAL
     if bar.kind == "residual":
@@ -256,13 +260,13 @@ def _colour(bar: Bar) -> str:
     return MORE if bar.amount > 0 else LESS
 
 
-def _against(value: int, work: int | None) -> str:
+def _colour_by_ratio(value: int, work: int | None) -> str:
     if work is None:
         return TOTAL
     return RIGHT if value == work else MORE if value < work else LESS
 
 
-def _ratio(value: int, work: int | None) -> str:
+def _ratio_text(value: int, work: int | None) -> str:
     if work is None:
         return f"{si(value)}, work unknown"
     if value == work:
@@ -273,7 +277,7 @@ def _ratio(value: int, work: int | None) -> str:
     return f"{ratio} ×" if ratio != "1" else f"{'+' if value > work else ''}{si(value - work)}"
 
 
-def _share(total: int, work: int | None) -> str:
+def _share_text(total: int, work: int | None) -> str:
     if work is None:
         return si(total)
     if total == work:
@@ -282,7 +286,7 @@ def _share(total: int, work: int | None) -> str:
     return f"{si(total)}, {off} {'below' if total < work else 'above'}"
 
 
-def _shorten_text(text: str, limit: int = NAME) -> str:
+def _shorten_text(text: str, limit: int = MAX_NAME_LENGTH) -> str:
     """A name on one line, shortened in the middle if it is too long, with a box for each letter that the font lacks."""
     from matplotlib.font_manager import fontManager, get_font
 

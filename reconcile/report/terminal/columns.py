@@ -13,11 +13,11 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-NARROWEST = 40
+MIN_CONSOLE_WIDTH = 40
 """A narrower terminal is treated as one of this width."""
-LEAST = 24
+MIN_NAME_WIDTH = 24
 """A column of names is folded at this width or above, so that a cause's name stays whole."""
-GAP = 2
+COLUMN_GAP = 2
 
 Cell = str | Text | Padding | Rule
 
@@ -43,20 +43,26 @@ class Line:
     indent: int = 0
 
 
-def widen(console: Console) -> None:
+def ensure_min_width(console: Console) -> None:
     """Make a console at least as wide as the narrowest terminal that is supported."""
-    if console.width < NARROWEST:
-        console.width = NARROWEST
+    if console.width < MIN_CONSOLE_WIDTH:
+        console.width = MIN_CONSOLE_WIDTH
 
 
-def laid_out(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int, gap: int = GAP) -> Table | None:
+def lay_out_table(
+    columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int, gap: int = COLUMN_GAP
+) -> Table | None:
     """The table, or None if it is too wide even with its names folded. The first column has the names. Without titles it has no
     head."""
     cells_of = list(zip(*rows, strict=True)) or [()] * len(columns)
-    natural = [max(map(_length, (*c.title.split("\n"), *cells))) for c, cells in zip(columns, cells_of, strict=True)]
+    natural = [
+        max(map(_cell_length, (*c.title.split("\n"), *cells))) for c, cells in zip(columns, cells_of, strict=True)
+    ]
     wanted = [max(size, column.wide) for size, column in zip(natural, columns, strict=True)]
     least = [
-        size if column.align != "left" else min(size, LEAST, max(map(_word, cells), default=0) if index else LEAST)
+        size
+        if column.align != "left"
+        else min(size, MIN_NAME_WIDTH, max(map(_longest_word, cells), default=0) if index else MIN_NAME_WIDTH)
         for index, (size, column, cells) in enumerate(zip(natural, columns, cells_of, strict=True))
     ]
     room = width - gap * (len(columns) - 1) - sum(least)
@@ -87,11 +93,11 @@ def laid_out(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: i
 def _fold_cell(cell: Cell, width: int) -> Cell:
     """A cell with lines no wider than that: a name that is too long is broken after a dot, if there is one to break it at."""
     if isinstance(cell, Padding) and isinstance(cell.renderable, Text):
-        return Padding.indent(_broken(cell.renderable, width - cell.left), cell.left) if width else cell
-    return _broken(cell, width) if isinstance(cell, Text) and width else cell
+        return Padding.indent(_break_name(cell.renderable, width - cell.left), cell.left) if width else cell
+    return _break_name(cell, width) if isinstance(cell, Text) and width else cell
 
 
-def _broken(text: Text, width: int) -> Text:
+def _break_name(text: Text, width: int) -> Text:
     name = text.plain.split(" ", 1)[0]
     if not name.isascii() or len(name) <= width:
         return text
@@ -110,16 +116,16 @@ def stack_lines(lines: Iterable[Line], width: int, title: str = "") -> Group:
     for line in lines:
         taken = line.indent + cell_len(line.label.plain)
         blank = width - taken - cell_len(line.amount.plain)
-        beside = bool(taken) and blank >= GAP
+        beside = bool(taken) and blank >= COLUMN_GAP
         label = Text.assemble(line.label, " " * blank, line.amount) if beside else line.label
         if line.label.plain:
             parts.append(Padding.indent(label, line.indent))
         if line.amount.plain and not beside:
-            parts.append(right(line.amount, width))
+            parts.append(align_right(line.amount, width))
     return Group(*parts)
 
 
-def right(amount: Text, width: int) -> Text:
+def align_right(amount: Text, width: int) -> Text:
     """The amount at the right edge."""
     return Text.assemble(" " * (width - cell_len(amount.plain)), amount)
 
@@ -131,9 +137,9 @@ def fit_table(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: 
     if columns and columns[0].align == "group":
         columns = (Column(f"{columns[0].title}, {columns[1].title}", columns[1].align), *columns[2:])
         cells = list(_group_rows(rows))
-    for rooms, gap in WAYS:
+    for rooms, gap in FITS_TO_TRY:
         kept = [index for index, column in enumerate(columns) if column.room in rooms]
-        shown = laid_out(
+        shown = lay_out_table(
             [columns[index] for index in kept], [[row[index] for index in kept] for row in cells], width, gap
         )
         if shown is not None:
@@ -141,7 +147,13 @@ def fit_table(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: 
     return stack_lines(_stack_rows([column.title for column in columns[1:]], cells), width)
 
 
-WAYS = ((("", "some", "much"), GAP), (("", "some"), GAP), (("", "some"), 1), (("",), GAP), (("",), 1))
+FITS_TO_TRY = (
+    (("", "some", "much"), COLUMN_GAP),
+    (("", "some"), COLUMN_GAP),
+    (("", "some"), 1),
+    (("",), COLUMN_GAP),
+    (("",), 1),
+)
 """Which columns of a table are tried in turn, by their ``room``, and the blanks between two of them."""
 
 
@@ -165,19 +177,19 @@ def _stack_rows(titles: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterat
                 yield Line(Text(title), cell, indent + 2)
 
 
-def _text(cell: Cell) -> tuple[str, int]:
+def _cell_text(cell: Cell) -> tuple[str, int]:
     if isinstance(cell, Padding):
-        return _text(cell.renderable)[0], cell.left  # type: ignore[arg-type]
+        return _cell_text(cell.renderable)[0], cell.left  # type: ignore[arg-type]
     if isinstance(cell, Rule):
         return "", 0
     return (cell.plain if isinstance(cell, Text) else cell), 0
 
 
-def _length(cell: Cell) -> int:
-    text, indent = _text(cell)
+def _cell_length(cell: Cell) -> int:
+    text, indent = _cell_text(cell)
     return indent + cell_len(text)
 
 
-def _word(cell: Cell) -> int:
-    text, indent = _text(cell)
+def _longest_word(cell: Cell) -> int:
+    text, indent = _cell_text(cell)
     return indent + max(map(cell_len, text.split()), default=0)

@@ -19,8 +19,8 @@ from ...core.results import LayerRow
 from ...engine.answer import Answer
 from ...engine.breakdown import RESIDUAL, sum_rows, to_the_work
 from .. import folds, view
-from .columns import GAP, LEAST, Column, Line, laid_out, stack_lines
-from .tables import STYLE, more, times
+from .columns import COLUMN_GAP, MIN_NAME_WIDTH, Column, Line, lay_out_table, stack_lines
+from .tables import STYLE_OF_STATE, and_more_text, name_times_count
 
 NOT_COMPARED = "not compared: the work here is unknown"
 """Of a counter's value in a layer with an op of unknown work, or of a model without a trace."""
@@ -58,7 +58,7 @@ def folded_table(result: Answer, limit: int, width: int = 80) -> RenderableType:
     if table is not None:
         return table
     lines = [line for row in make_key for line in _layer(row, homes, together=True, netted=whole)]
-    return Group(_detail_lines(_in_short(lines, width), homes, width), *([more(rest)] if rest else []))
+    return Group(_detail_lines(_in_short(lines, width), homes, width), *([and_more_text(rest)] if rest else []))
 
 
 def folded_rows(result: Answer) -> int:
@@ -96,7 +96,7 @@ def _amounts(rows: Sequence[LayerRow], homes: dict[str, str], width: int) -> Ren
         amounts += [format_signed(amount) if (amount := to_add(row, alike[0])) else "=" for alike in off]
         bold = "bold" if row is rows[-1] else ""
         cells.append([Text(text, style=bold) for text in (escape_line(row.layer) or "(no layer)", *amounts)])
-    table = laid_out(columns, cells, width)
+    table = lay_out_table(columns, cells, width)
     exact = [counter for alike in counters if alike not in off for counter in alike]
     return table and Group(table, *([Text("= everywhere: " + ", ".join(exact), style="green")] if exact else []))
 
@@ -110,7 +110,7 @@ def _detail_lines(lines: Sequence[LayerLine], homes: dict[str, str], width: int)
         Column("cause", "left"),
     )
     cells = [(Padding.indent(x.label, x.indent), x.value, x.amount, x.note) for x in lines]
-    return laid_out(columns, cells, width) or stack_lines((y for x in lines for y in _layer_stacked(x)), width)
+    return lay_out_table(columns, cells, width) or stack_lines((y for x in lines for y in _layer_stacked(x)), width)
 
 
 def _fold_rows(every: Sequence[LayerRow]) -> list[LayerRow]:
@@ -118,8 +118,8 @@ def _fold_rows(every: Sequence[LayerRow]) -> list[LayerRow]:
     if len(alike) > folds.MAX_UNFOLDED:
         blocks = folds.list_structures(alike)
         named = zip(blocks, folds.name_structures(blocks), strict=True)
-        return [sum_rows(times(name, count) + note, block.lines) for block, (name, count, note) in named]
-    return [sum_rows(times(each.name, each.count), each.lines) for each in alike]
+        return [sum_rows(name_times_count(name, count) + note, block.lines) for block, (name, count, note) in named]
+    return [sum_rows(name_times_count(each.name, each.count), each.lines) for each in alike]
 
 
 def _to_add(row: LayerRow, homes: Mapping[str, str]) -> tuple[bool, int]:
@@ -163,7 +163,7 @@ def _layer(
             else:
                 counters.append(LayerLine(Text(name), Text(number(value)), note=Text(NOT_COMPARED), indent=2))
         for index, (cause, amount) in enumerate(causes):
-            style = STYLE[State.UNEXPLAINED] if cause == RESIDUAL else ""
+            style = STYLE_OF_STATE[State.UNEXPLAINED] if cause == RESIDUAL else ""
             label, counted = ("", "") if index else (name, number(value))
             to_add, why = Text(format_signed(amount), style=style), Text(cause, style=style)
             counters.append(LayerLine(Text(label), Text(counted), to_add, why, indent=2))
@@ -183,11 +183,11 @@ def _layer(
 
 def _in_short(lines: Sequence[LayerLine], width: int) -> list[LayerLine]:
     """The lines, with the number of causes in place of those that have no room beside the columns of numbers."""
-    label = min(LEAST, max((x.indent + len(x.label) for x in lines), default=0))
+    label = min(MIN_NAME_WIDTH, max((x.indent + len(x.label) for x in lines), default=0))
     value, amount = (max((len(text) for text in texts), default=0) for texts in (
         [x.value for x in lines], [Text("to the work"), *(x.amount for x in lines)]
     ))  # fmt: skip
-    room = width - label - value - amount - 3 * GAP
+    room = width - label - value - amount - 3 * COLUMN_GAP
 
     def short(line: LayerLine) -> LayerLine:
         several = line.note.plain.count(", ") + 1 if line.amount.plain else 1

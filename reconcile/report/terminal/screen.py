@@ -21,9 +21,9 @@ from ...engine.verdict import CounterVerdict, Verdict
 from .. import view
 from ..alignment import sentences
 from ..folds import MAX_UNFOLDED, group_same, shorten_variants
-from .columns import widen
+from .columns import ensure_min_width
 from .layers import folded_rows, folded_table, layer_table
-from .tables import LAYERS, STYLE, phase_view, statement_table, totals
+from .tables import MAX_LAYERS_SHOWN, STYLE_OF_STATE, phase_view, statement_table, totals_table
 
 LINES_PER_CAUSE = 8  # lines of a cause of a large model
 MAX_SCREEN_LINES = 60  # lines that a large model may take
@@ -44,16 +44,16 @@ def print_run(
     adds every counter's own statement."""
     chosen = view.default_statement(result) if statement is None else statement
     layers = [row.layer for row in result.layers]
-    widen(console)
+    ensure_min_width(console)
     width = console.width
     brief = not verbose and len(result.layers) > MAX_UNFOLDED
-    limit = None if verbose else LINES_PER_CAUSE if brief else LAYERS
+    limit = None if verbose else LINES_PER_CAUSE if brief else MAX_LAYERS_SHOWN
     above: list[RenderableType] = []
     said: list[RenderableType] = []
     notes: list[RenderableType] = []
     below: list[RenderableType] = []
     if not quiet:
-        above += [_headline(result, None if brief else chosen), Text(), totals(result, width, brief), Text()]
+        above += [_headline(result, None if brief else chosen), Text(), totals_table(result, width, brief), Text()]
         above += (
             [*(Text(escape_line(line), style="dim") for line in ways), Text()]
             if (ways := view.list_variants(result))
@@ -149,7 +149,9 @@ def _closing_sentences(counters: Sequence[CounterVerdict], brief: bool) -> list[
     lines: list[RenderableType] = []
     for alike in group_same(counters, lambda c: (c.state, view.describe_closing(c, brief)), brief):
         text = Text(", ".join(shorten_variants([c.ledger.counter for c in alike])) + ": ", style="bold")
-        text.append(escape_line(view.describe_closing(alike[0], brief)), style=f"not bold {STYLE[alike[0].state]}")
+        text.append(
+            escape_line(view.describe_closing(alike[0], brief)), style=f"not bold {STYLE_OF_STATE[alike[0].state]}"
+        )
         lines.append(text)
     return lines
 
@@ -175,14 +177,14 @@ def _list_figures(run_verdict: Verdict) -> list[RenderableType]:
     lines: list[RenderableType] = [
         Text.assemble(("To publish: ", "bold"), escape_line(f.sentence)) for f in run_verdict.figures
     ]
-    lines += [Text(sentence, style=STYLE[State.NOT_COMPARABLE]) for sentence in run_verdict.cautions]
+    lines += [Text(sentence, style=STYLE_OF_STATE[State.NOT_COMPARABLE]) for sentence in run_verdict.cautions]
     if run_verdict.difference:
         lines.append(Text(escape_line(run_verdict.difference)))
     return lines
 
 
 def _list_problems(result: Answer) -> list[RenderableType]:
-    red = STYLE[State.UNEXPLAINED]
+    red = STYLE_OF_STATE[State.UNEXPLAINED]
     lines: list[RenderableType] = [
         Text(escape_line(view.broken_sentence(*pair)), style=red) for pair in view.list_broken_rules(result)
     ]

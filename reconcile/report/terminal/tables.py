@@ -19,12 +19,12 @@ from ...engine.breakdown import RESIDUAL, blocks
 from ...engine.phases import PhaseRow, PhaseTable
 from ...engine.phases import sum_phase_rows as summed_phases
 from .. import folds, view
-from .columns import Cell, Column, Line, fit_table, laid_out, stack_lines
+from .columns import Cell, Column, Line, fit_table, lay_out_table, stack_lines
 
-LABEL = 44
-LAYERS = 12  # lines of a cause, or of a table by phase, without --verbose; the files hold every layer
-OPS = 3  # folded lines that are named
-STYLE = {
+MAX_LABEL_LENGTH = 44
+MAX_LAYERS_SHOWN = 12  # lines of a cause, or of a table by phase, without --verbose; the files hold every layer
+MAX_OPS_SHOWN = 3  # folded lines that are named
+STYLE_OF_STATE = {
     State.EQUAL: "green",
     State.EXPLAINED: "cyan",
     State.UNEXPLAINED: "bold red",
@@ -43,19 +43,19 @@ class StatementLine:
     part: bool = False
 
 
-TOTALS = (
+TOTALS_COLUMNS = (
     Column("counter", "whole"), Column("as reported", room="some"), Column("normalised"), Column("", room="much"),
     Column("off by"), Column("state", "whole"),
 )  # fmt: skip
 
 
-def totals(result: Answer, width: int = 80, brief: bool = False) -> RenderableType:
+def totals_table(result: Answer, width: int = 80, brief: bool = False) -> RenderableType:
     """Every counter's total as reported and normalised, and its distance from the work that ran.
 
     A wide terminal shows the normalised totals in SI units as well; a narrow one leaves out the reported totals. With ``brief``
     the last column is narrower.
     """
-    return fit_table(TOTALS, list(_list_totals(result, brief)), width)
+    return fit_table(TOTALS_COLUMNS, list(_list_totals(result, brief)), width)
 
 
 def _list_totals(result: Answer, brief: bool) -> Iterator[list[Text]]:
@@ -68,7 +68,7 @@ def _list_totals(result: Answer, brief: bool) -> Iterator[list[Text]]:
     for trace in result.traces:
         total = trace.totals.get(result.convention.name)
         label = "what ran" if brief and trace.complete else view.trace_label(trace)
-        yield row(trace.name, "", total, "", label, "dim" if trace.complete else STYLE[trace.state], "unknown")
+        yield row(trace.name, "", total, "", label, "dim" if trace.complete else STYLE_OF_STATE[trace.state], "unknown")
         for phase, flops in result.by_phase(trace).items():
             yield row(f"  {escape_line(phase)}", "", flops, "", "of it", "dim")
     for counter in result.verdict.counters:
@@ -81,17 +81,21 @@ def _list_totals(result: Answer, brief: bool) -> Iterator[list[Text]]:
             ledger.normalised_total,
             view.describe_distance(counter),
             state,
-            STYLE[counter.state],
+            STYLE_OF_STATE[counter.state],
         )
 
 
-def more(rest: Sequence[object]) -> Text:
+def and_more_text(rest: Sequence[object]) -> Text:
     """The line in place of those that are not shown."""
     return Text(f"{number(len(rest))} more line{'s' * (len(rest) > 1)}, see the files or --verbose", style="dim")
 
 
 def statement_table(
-    statement: Statement, layers: Sequence[str] = (), limit: int | None = LAYERS, width: int = 80, brief: bool = False
+    statement: Statement,
+    layers: Sequence[str] = (),
+    limit: int | None = MAX_LAYERS_SHOWN,
+    width: int = 80,
+    brief: bool = False,
 ) -> RenderableType:
     """A reconciliation statement: the opening total, each cause with its layers, the residual, the other total.
 
@@ -101,15 +105,16 @@ def statement_table(
     """
     if statement.from_total is None or statement.to_total is None or statement.residual is None:
         return Text(
-            f"{statement.state.value.replace('_', ' ')}: {escape_line(statement.reason)}", style=STYLE[statement.state]
+            f"{statement.state.value.replace('_', ' ')}: {escape_line(statement.reason)}",
+            style=STYLE_OF_STATE[statement.state],
         )
     opening = StatementLine(Text(statement.from_, style="bold"), Text(number(statement.from_total), style="bold"))
     closing = StatementLine(Text(statement.to, style="bold"), Text(number(statement.to_total), style="bold"))
     lines = [opening, *_statement_lines(statement, layers, limit, brief)]
-    columns = (Column("", "left", LABEL), Column("of which"), Column("FLOP"))
+    columns = (Column("", "left", MAX_LABEL_LENGTH), Column("of which"), Column("FLOP"))
     cells: list[tuple[Cell, Cell, Cell]] = [_statement_cells(line) for line in lines]
     cells += [("", "", Rule(style="dim")), _statement_cells(closing)]
-    table = laid_out(columns, cells, width)
+    table = lay_out_table(columns, cells, width)
     if table is not None:
         return table
     longest = max(len(line.amount.plain) for line in (*lines, closing))
@@ -124,39 +129,41 @@ def _statement_lines(
     statement: Statement, layers: Sequence[str], limit: int | None, brief: bool
 ) -> Iterator[StatementLine]:
     for block in blocks(statement, layers):
-        style = STYLE[State.UNEXPLAINED] if block.cause == RESIDUAL else ""
+        style = STYLE_OF_STATE[State.UNEXPLAINED] if block.cause == RESIDUAL else ""
         every = folds.list_shares(block.parts, limit)
         shares, rest = folds.keep_largest(every, limit, lambda share: abs(share.count * share.amount))
         cause = Text(block.cause, style=style)
         beside = (
-            f"  {escape_line(shares[0].name)}{_why(shares[0])}" if len(shares) == 1 and shares[0].count == 1 else ""
+            f"  {escape_line(shares[0].name)}{_residual_reason(shares[0])}"
+            if len(shares) == 1 and shares[0].count == 1
+            else ""
         )
-        if brief and beside and len(cause.plain + beside) <= LABEL:
+        if brief and beside and len(cause.plain + beside) <= MAX_LABEL_LENGTH:
             yield StatementLine(cause.append(beside, style="dim"), Text(format_signed(block.amount), style=style))
             continue
         yield StatementLine(cause, Text(format_signed(block.amount), style=style))
         for share in shares:
-            where, why = Text(escape_line(share.name) or "(no layer)"), _why(share)
+            where, why = Text(escape_line(share.name) or "(no layer)"), _residual_reason(share)
             if share.count > 1:
                 where.append(f" ({number(share.count)} × {format_signed(share.amount)})")
-            if not brief or block.cause == RESIDUAL or len(where.plain) + len(why) + 2 <= LABEL:
+            if not brief or block.cause == RESIDUAL or len(where.plain) + len(why) + 2 <= MAX_LABEL_LENGTH:
                 where.append(why, style="dim")
             yield StatementLine(where, Text(format_signed(share.count * share.amount), style="dim"), part=True)
         if rest:
             left = sum(share.count * share.amount for share in rest)
-            yield StatementLine(more(rest), Text(format_signed(left), style="dim"), part=True)
+            yield StatementLine(and_more_text(rest), Text(format_signed(left), style="dim"), part=True)
     if not statement.residuals:
         yield StatementLine(Text(RESIDUAL), Text(format_signed(statement.residual or 0)))
 
 
-def _why(share: folds.Share) -> str:
+def _residual_reason(share: folds.Share) -> str:
     """The reason of a residual, else the ops; a few of them for several layers."""
     if share.reason:
         return ": " + share.reason
     ops = list(share.ops)
     if share.count > 1:
         ops = list(dict.fromkeys(name for op in ops for name in op.split("; ")))
-        ops = ops if len(ops) <= OPS + 1 else [*ops[:OPS], f"{len(ops) - OPS} more"]
+        ops = ops if len(ops) <= MAX_OPS_SHOWN + 1 else [*ops[:MAX_OPS_SHOWN], f"{len(ops) - MAX_OPS_SHOWN} more"]
     return "  " + escape_line(", ".join(ops))
 
 
@@ -172,7 +179,7 @@ def _statement_stacked(line: StatementLine) -> Line:
     )
 
 
-SHORT = {"input-gradient": "input grad", "weight-gradient": "weight grad", "recomputation": "recomputed"}
+SHORT_PHASES = {"input-gradient": "input grad", "weight-gradient": "weight grad", "recomputation": "recomputed"}
 
 
 def _phase_rows(table: PhaseTable, limit: int | None) -> list[tuple[str, PhaseRow]]:
@@ -181,21 +188,21 @@ def _phase_rows(table: PhaseTable, limit: int | None) -> list[tuple[str, PhaseRo
         return [(row.layer, row) for row in table.rows]
     alike = folds.fold_phases(table.rows)
     if len(alike) <= limit:
-        return [(times(each.name, each.count), summed_phases(each.name, each.lines)) for each in alike]
+        return [(name_times_count(each.name, each.count), summed_phases(each.name, each.lines)) for each in alike]
     found = folds.list_structures(alike)
     named = zip(found, folds.name_structures(found), strict=True)
-    return [(times(name, n) + note, summed_phases(name, block.lines)) for block, (name, n, note) in named]
+    return [(name_times_count(name, n) + note, summed_phases(name, block.lines)) for block, (name, n, note) in named]
 
 
-def times(name: str, count: int) -> str:
+def name_times_count(name: str, count: int) -> str:
     """``block_0..29 × 30``."""
     return f"{name} × {number(count)}" if count > 1 else name
 
 
-def phase_view(table: PhaseTable, limit: int | None = LAYERS, width: int = 80) -> RenderableType:
+def phase_view(table: PhaseTable, limit: int | None = MAX_LAYERS_SHOWN, width: int = 80) -> RenderableType:
     """A trace by layer and phase, in SI units; the files have every digit, and also the phases whose total is 0."""
     phases = [phase for phase in table.phases if table.total.flops[phase] or not table.total.known]
-    titles = [*(SHORT.get(phase, phase) for phase in phases), "ratio"]
+    titles = [*(SHORT_PHASES.get(phase, phase) for phase in phases), "ratio"]
 
     def cells(name: Text, row: PhaseRow, style: str = "") -> list[Text]:
         amounts = [view.phase_cell(row, phase, lambda n: si(n, "").strip()) for phase in phases]
@@ -204,6 +211,6 @@ def phase_view(table: PhaseTable, limit: int | None = LAYERS, width: int = 80) -
     shown_rows, rest = folds.keep_largest(_phase_rows(table, limit), limit, lambda named: sum(named[1].flops.values()))
     rows = [cells(Text(escape_line(name) or "(no layer)"), row) for name, row in shown_rows]
     if rest:
-        rows.append([more(rest), *(Text() for _ in titles)])
+        rows.append([and_more_text(rest), *(Text() for _ in titles)])
     rows.append(cells(Text("total", style="bold"), table.total, "bold"))
     return fit_table([Column("layer", "left"), *map(Column, titles)], rows, width)

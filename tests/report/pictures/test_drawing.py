@@ -26,7 +26,7 @@ NAMES = [samples.NASTY, "</svg><script>alert(1)</script>", "-->]]>", "$x^{$", "Ð
 
 
 def drawn(bars: list[Bar]) -> str:
-    text = drawing.save(drawing.waterfall(bars, "From a to b", "toy"), "svg")
+    text = drawing.save_figure(drawing.draw_waterfall(bars, "From a to b", "toy"), "svg")
     assert isinstance(text, str)
     return text
 
@@ -109,9 +109,11 @@ def test_hostile_names_are_drawn_and_do_nothing_else() -> None:
     bars = [replace(bar, label=name, about=name) for bar, name in zip(bars, NAMES, strict=False)]
     chart = Layers(tuple(NAMES), (Column(NAMES[0], tuple(range(len(NAMES))), tuple(range(len(NAMES)))),))
     for name, figure in zip(
-        NAMES, (drawing.waterfall(bars, NAMES[0], NAMES[1]), drawing.by_layer(chart, NAMES[2], NAMES[4])), strict=False
+        NAMES,
+        (drawing.draw_waterfall(bars, NAMES[0], NAMES[1]), drawing.draw_layers(chart, NAMES[2], NAMES[4])),
+        strict=False,
     ):
-        text = str(drawing.save(figure, "svg"))
+        text = str(drawing.save_figure(figure, "svg"))
         tags = {element.tag.removeprefix(SVG) for element in ElementTree.fromstring(text).iter()}
         assert tags.isdisjoint({"script", "foreignObject", "image", "a"}), name
         assert not {"\u202e", "\x1b"} & set(text)
@@ -120,7 +122,7 @@ def test_hostile_names_are_drawn_and_do_nothing_else() -> None:
 def test_names_are_drawn_on_dark_paper_too() -> None:
     text = drawn(CHAINS[0])
     assert "prefers-color-scheme: dark" in text
-    for light, dark in drawing.DARK.items():
+    for light, dark in drawing.DARK_COLOURS.items():
         assert f'fill: {light}"]{{fill:{dark}!important}}' in text
     for light in (drawing.INK, drawing.PAPER, drawing.MUTED):
         assert f"fill: {light}" in text.split("</style>")[-1]
