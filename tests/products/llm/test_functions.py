@@ -14,6 +14,7 @@ import pytest
 
 import reconcile
 from reconcile.core.causes import Cause
+from reconcile.core.errors import UsageError
 from reconcile.core.records import Trace
 from reconcile.launch.in_process import collect_live
 from reconcile.launch.request import run_request
@@ -513,3 +514,22 @@ def test_pairs_times_another_width_are_no_parameters() -> None:
     terms[2] = Term(Fraction(6 * LAYERS), ("batch", "seq", "seq", "hidden_size"), "attention")
     quote = explain("grouped heads", make_function(terms))
     assert set(quote.causes) == {Cause.ATTENTION_LEFT_OUT.value, Cause.FORMULA_DIFFERS.value}
+
+
+@pytest.mark.parametrize("fixed", [("vocab_size",), ("vocab_size", "hidden_size", "head_dim")])
+def test_sizes_of_which_no_other_model_can_be_made_keep_their_values(fixed: tuple[str, ...]) -> None:
+    """The others vary: a feed-forward that is counted twice is named by its letter."""
+    known = dict(SETTINGS["grouped heads"])
+
+    def take_known(settings: Mapping[str, Any], batch: int, seq: int) -> Trace:
+        if any(settings[field] != known[field] for field in fixed):
+            raise UsageError("the model cannot be made.")
+        return take(settings, batch, seq)
+
+    (*others, mlp) = closed_form(known)
+    twice = make_function([*others, mlp._replace(coefficient=2 * mlp.coefficient)])
+    asked = Functions({"flops": twice}, known, BATCH, SEQ, True, False, take_known, Config)
+    (quote,) = explain_functions(asked, take(known, BATCH, SEQ))
+    (line,) = quote.terms
+    assert (list(quote.causes), quote.residual) == ([Cause.FORMULA_DIFFERS.value], 0)
+    assert {" f"} == {letter for letter in (" f", " V", " d") if letter in line}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -134,19 +135,27 @@ def _make_quote(
 
 
 def _trace_elsewhere(asked: Functions) -> tuple[Sizes, list[tuple[tuple[int, ...], Trace]]]:
-    """The sizes that vary, and two traces at others. A field of which no model can be made alone keeps its value, or all do."""
+    """The sizes that vary, and two traces at others. A field of which no model can be made alone keeps its value; if several are
+    such, those vary that do beside the ones before them."""
     text = {**_list_defaults(asked), **_text_of(asked.settings)}
     names = tuple(read_sizes(text, asked.batch, asked.seq).fields)
-    for left in (frozenset[str](), *(frozenset({name}) for name in names), frozenset(names)):
-        sizes = read_sizes(text, asked.batch, asked.seq, frozenset(names) - left)
-        try:
-            return sizes, [
-                (at, asked.take(_vary(asked.settings, sizes.settings(at), at[-1]), at[-2], at[-1]))
-                for at in sizes.primes(2)
-            ]
-        except UsageError as error:
-            refused = error
-    raise refused
+
+    def take(only: frozenset[str], number: int) -> tuple[Sizes, list[tuple[tuple[int, ...], Trace]]]:
+        sizes = read_sizes(text, asked.batch, asked.seq, only)
+        return sizes, [
+            (at, asked.take(_vary(asked.settings, sizes.settings(at), at[-1]), at[-2], at[-1]))
+            for at in sizes.primes(number)
+        ]
+
+    for left in (frozenset[str](), *(frozenset({name}) for name in names)):
+        with suppress(UsageError):
+            return take(frozenset(names) - left, 2)
+    varied = frozenset[str]()
+    for name in names:
+        with suppress(UsageError):
+            take(varied | {name}, 1)
+            varied |= {name}
+    return take(varied, 2)
 
 
 def _list_defaults(asked: Functions) -> dict[str, int]:
