@@ -83,14 +83,14 @@ def sum_works(works: Iterable[Work]) -> Work:
     return Work(*map(sum, columns)) if columns else ZERO
 
 
-LARGEST: int = 10**1000
+MAX_COUNT: int = 10**1000
 """The largest count allowed, more than any op does; Python prints no number with more than 4,300 digits."""
-_INTS = {int}
+_INT_TYPES = {int}
 
 
-PRODUCTS = ("mac", "accumulators")
+PRODUCT_COMPONENTS = ("mac", "accumulators")
 """The components that only dot products have."""
-SINGLE = tuple(name for name in COMPONENTS if name not in PRODUCTS)
+SINGLE_COMPONENTS = tuple(name for name in COMPONENTS if name not in PRODUCT_COMPONENTS)
 """The components that are single operations."""
 
 
@@ -118,19 +118,19 @@ def check_work(value: object, *, signed: bool = False) -> Work:
     if not isinstance(value, Work):
         raise NoWork(f"it returned {short(value)}, which is not a Work")
     found = counts(value)
-    if set(map(type, found)) != _INTS:
-        value = Work(*map(_whole, (*COMPONENTS, MASKED), found))
+    if set(map(type, found)) != _INT_TYPES:
+        value = Work(*map(_whole_number, (*COMPONENTS, MASKED), found))
         found = counts(value)
-    least = 1 - LARGEST if signed else 0
-    if min(found) < least or max(found) >= LARGEST:
+    least = 1 - MAX_COUNT if signed else 0
+    if min(found) < least or max(found) >= MAX_COUNT:
         name, count = next(
-            (n, c) for n, c in zip((*COMPONENTS, MASKED), found, strict=True) if not least <= c < LARGEST
+            (n, c) for n, c in zip((*COMPONENTS, MASKED), found, strict=True) if not least <= c < MAX_COUNT
         )
         raise NoWork(f"it returned {name}={short(count)}, but a count must be at least 0 and have at most 1,000 digits")
     return value
 
 
-def _whole(name: str, count: object) -> int:
+def _whole_number(name: str, count: object) -> int:
     if not isinstance(count, bool):
         try:
             return index(count)  # type: ignore[arg-type]
@@ -167,7 +167,7 @@ def formula(*ops: str, source: str) -> Callable[[Compute], Compute]:
 
     def register(compute: Compute) -> Compute:
         for op in ops:
-            _add(Formula(op, compute, source))
+            _add_to_registry(Formula(op, compute, source))
         return compute
 
     return register
@@ -176,7 +176,7 @@ def formula(*ops: str, source: str) -> Callable[[Compute], Compute]:
 def no_arithmetic(reason: str, *ops: str) -> None:
     """Register ops whose work is 0 under every convention, with the reason (moves data, makes constants)."""
     for op in ops:
-        _add(Formula(op, lambda _op: ZERO, reason, reason))
+        _add_to_registry(Formula(op, lambda _op: ZERO, reason, reason))
 
 
 def pointwise(*ops: str) -> None:
@@ -211,7 +211,7 @@ def variant_formula(kind: str, *ops: str, source: str) -> Callable[[Compute], Co
 
     def register(compute: Compute) -> Compute:
         for op in ops:
-            _add(Formula(op, compute, source), _VARIANTS[kind])
+            _add_to_registry(Formula(op, compute, source), _VARIANTS[kind])
         return compute
 
     return register
@@ -234,36 +234,36 @@ def formulas(
         register(*(prefix + name for name in names.split()), source=source)(compute)
 
 
-_first: dict[str, Formula] = {}
+_may_get_second: dict[str, Formula] = {}
 """The formulas that may get a second one."""
-_second: dict[str, Formula] = {}
+_second_formulas: dict[str, Formula] = {}
 """The second formulas that they got."""
 
 
 @contextmanager
-def seconds(first: dict[str, Formula]) -> Iterator[dict[str, Formula]]:
+def collect_second_formulas(first: dict[str, Formula]) -> Iterator[dict[str, Formula]]:
     """Within this context the ops of these formulas may get a second one, which is not registered but collected here.
 
     An op that does no arithmetic gets none: its whole work is known.
     """
-    _first.update({op: entry for op, entry in first.items() if not entry.zero_reason})
+    _may_get_second.update({op: entry for op, entry in first.items() if not entry.zero_reason})
     try:
-        yield _second
+        yield _second_formulas
     finally:
-        _first.clear()
-        _second.clear()
+        _may_get_second.clear()
+        _second_formulas.clear()
 
 
-def _add(entry: Formula, registry: dict[str, Formula] = _REGISTRY) -> None:
+def _add_to_registry(entry: Formula, registry: dict[str, Formula] = _REGISTRY) -> None:
     if entry.op in registry:
-        if registry[entry.op] is _first.get(entry.op) and entry.op not in _second:
-            _second[entry.op] = entry
+        if registry[entry.op] is _may_get_second.get(entry.op) and entry.op not in _second_formulas:
+            _second_formulas[entry.op] = entry
             return
         raise ValueError(f"op {entry.op!r} already has a work formula ({registry[entry.op].source})")
     registry[entry.op] = entry
 
 
-def substitute(entry: Formula) -> None:
+def replace_formula(entry: Formula) -> None:
     """Replace the formula that is registered for this op."""
     _REGISTRY[entry.op] = entry
 

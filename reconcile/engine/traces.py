@@ -11,7 +11,7 @@ from ..core.causes import Cause, State
 from ..core.conventions import Convention, Conventions
 from ..core.records import REGISTERED, Op, Trace
 from ..core.results import Adjustment, Evidence, TraceResult, TraceRow, Unknown
-from ..core.work import MASKED, PRODUCTS
+from ..core.work import MASKED, PRODUCT_COMPONENTS
 from ..work import COMPONENTS, Known, Work, formula_of, is_integer_op, known_part, sum_works
 from ..work.attention_masks import is_taken_whole, unknown_mask
 
@@ -213,7 +213,7 @@ def differences_of(
         for name in convention.components:
             amount = convention.weight(name) * delta[name]
             if amount:
-                real = delta["mac"] and name in (*PRODUCTS, MASKED)
+                real = delta["mac"] and name in (*PRODUCT_COMPONENTS, MASKED)
                 cause = Cause.REAL_WORK_DIFFERS if real else Cause.IMPLEMENTATION_DIFFERS
                 adjustments.append(
                     Adjustment(

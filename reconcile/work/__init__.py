@@ -20,7 +20,7 @@ from ..core.registry import frameworks
 from ..core.work import (
     COMPONENTS,
     MASKED,
-    SINGLE,
+    SINGLE_COMPONENTS,
     ZERO,
     Formula,
     NoWork,
@@ -186,7 +186,7 @@ def work_of(op: Op) -> Work:
     if _is_of_integers(op):
         return _products_of_integers(op, entry)
     if CUT in op.attrs:
-        raise UnknownWork(f"{op.op}: {op.attrs[CUT]}", SINGLE)
+        raise UnknownWork(f"{op.op}: {op.attrs[CUT]}", SINGLE_COMPONENTS)
     try:
         return check_work(entry.compute(op))
     except (UnknownWork, ReconcileError):
@@ -265,9 +265,11 @@ def _without_formula(op: Op, reason: str) -> UnknownWork:
     flops = op.attrs.get(REGISTERED)
     if isinstance(flops, int) and flops >= 0 and flops % 2 == 0:
         reason += ": its library registered a formula with torch.utils.flop_counter, which gives the multiply-adds, and no more"
-        return UnknownWork(reason, (*SINGLE, "accumulators"), Work(mac=flops // 2))
+        return UnknownWork(reason, (*SINGLE_COMPONENTS, "accumulators"), Work(mac=flops // 2))
     if is_pointwise(op.op) or op.attrs.get(POINTWISE) is True:
-        return UnknownWork(f"{reason}: it is pointwise, so it has no multiply-adds, and nothing else is known", SINGLE)
+        return UnknownWork(
+            f"{reason}: it is pointwise, so it has no multiply-adds, and nothing else is known", SINGLE_COMPONENTS
+        )
     return UnknownWork(reason)
 
 

@@ -9,7 +9,7 @@ well. Where a trace does not say which processes take part, this work is unknown
 from __future__ import annotations
 
 from ..core.records import GROUP, Op
-from ..core.work import SINGLE, ZERO, UnknownWork, Work, complex_formula, formula, no_arithmetic, numel
+from ..core.work import SINGLE_COMPONENTS, ZERO, UnknownWork, Work, complex_formula, formula, no_arithmetic, numel
 from .common_formulas import per_input
 from .elementwise import CMP
 from .shapes import n_in
@@ -62,7 +62,7 @@ def _ring(op: Op, each: int) -> Work:
     if group is None or kind is None or op.op in _TO_ONE:
         raise UnknownWork(
             f"the work of {op.op} is not fixed: the processes share it as the library that carries the tensors chooses",
-            SINGLE,
+            SINGLE_COMPONENTS,
         )
     size, work = len(group["ranks"]), ZERO
     for tensor in op.inputs[-len(op.outputs) :] if op.outputs and op.op in _INTO else op.inputs:

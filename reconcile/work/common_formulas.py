@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import ParamSpec
 
 from ..core.records import Op
-from ..core.work import SINGLE, Compute, UnknownWork, Work, complex_formula, formula
+from ..core.work import SINGLE_COMPONENTS, Compute, UnknownWork, Work, complex_formula, formula
 from . import elementwise, linalg
 from .shapes import n_in, n_out, squares
 
@@ -84,7 +84,7 @@ def unfixed(sentence: str) -> Compute:
 
     def compute(op: Op) -> Work:
         n_in(op)
-        raise UnknownWork(sentence.format(op.op), SINGLE)
+        raise UnknownWork(sentence.format(op.op), SINGLE_COMPONENTS)
 
     return compute
 

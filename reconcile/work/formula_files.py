@@ -31,9 +31,9 @@ from ..core.work import (
     UnknownWork,
     Work,
     check_work,
+    collect_second_formulas,
     registered_formulas,
-    seconds,
-    substitute,
+    replace_formula,
 )
 from . import Known
 
@@ -67,14 +67,14 @@ def load_formulas(files: tuple[Path, ...], timeout: float = 0.0) -> None:
     for file in files:
         text = user_files.text(file, "the formula file")
         before = registered_formulas()
-        with seconds(own) as completing:
+        with collect_second_formulas(own) as completing:
             _call_within(file, limit, f"the formula file {file}", partial(_execute, text, file))
             completed = [_complete_formula(own[op], entry, file, limit) for op, entry in completing.items()]
         for op, entry in registered_formulas().items():
             if entry is not before.get(op) and not entry.zero_reason:
-                substitute(entry._replace(compute=_guard_formula(entry, file, limit)))
+                replace_formula(entry._replace(compute=_guard_formula(entry, file, limit)))
         for entry in completed:
-            substitute(entry)
+            replace_formula(entry)
 
 
 def _complete_formula(own: Formula, entry: Formula, file: Path, limit: float) -> Formula:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..core.records import Op
-from ..core.work import SINGLE, Compute, UnknownWork, Work, formulas, prod
+from ..core.work import SINGLE_COMPONENTS, Compute, UnknownWork, Work, formulas, prod
 from .common_formulas import per_input, unfixed
 from .contraction import dots
 from .convolution import taps_torch
@@ -85,7 +85,7 @@ def _grid(op: Op, clipped: bool, shifted: bool) -> tuple[int, Work]:
     if per_axis <= 0:
         raise UnknownWork(
             f"the work of {op.op} is not fixed without a sampling_ratio: the sizes of the boxes say how many samples a bin has",
-            SINGLE,
+            SINGLE_COMPONENTS,
         )
     # corners times the scale, less a half; width and height, at least 1; the sizes of a bin
     of_region = MUL * 4 + ADD * (4 * shifted + 2) + CMP * (2 * clipped) + DIV * 2

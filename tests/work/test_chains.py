@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 import reconcile  # noqa: E402
-from reconcile.core.work import SINGLE  # noqa: E402
+from reconcile.core.work import SINGLE_COMPONENTS  # noqa: E402
 from reconcile.work import ZERO, known_part, work_of  # noqa: E402
 from tests.work.beside_torch import RELAXED  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
@@ -52,7 +52,7 @@ def test_a_power_of_the_inverse():
     part = known_part(make("aten.linalg_matrix_power", [(3, 3)], [(3, 3)], n=-5))
     assert (part.work, part.unknown) == (
         parts(lambda a: torch.linalg.matrix_power(a, -5), torch.eye(3)),
-        frozenset(SINGLE),
+        frozenset(SINGLE_COMPONENTS),
     )
 
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from reconcile.cli import cli
 from reconcile.core.errors import UsageError
 from reconcile.core.records import Op, Tensor
-from reconcile.core.work import SINGLE
+from reconcile.core.work import SINGLE_COMPONENTS
 from reconcile.work import (
     NoWork,
     UnknownWork,
@@ -288,7 +288,7 @@ def test_a_formula_for_known_work_has_to_agree(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("op", "unknown"), [(BOXES, set(SINGLE)), (make("aten.mm", [(2, 3), (3, 5)], [(2, 5)]), set())]
+    ("op", "unknown"), [(BOXES, set(SINGLE_COMPONENTS)), (make("aten.mm", [(2, 3), (3, 5)], [(2, 5)]), set())]
 )
 def test_a_formula_that_knows_no_more_changes_nothing(file: Path, op: Op, unknown: set[str]) -> None:
     before = known_part(op)

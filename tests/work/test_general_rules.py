@@ -6,7 +6,7 @@ import pytest
 
 from reconcile.core.conventions import BUILT_IN, Convention
 from reconcile.core.records import POINTWISE, Tensor
-from reconcile.core.work import COMPONENTS, PRODUCTS, is_opaque, is_pointwise
+from reconcile.core.work import COMPONENTS, PRODUCT_COMPONENTS, is_opaque, is_pointwise
 from reconcile.work import ZERO, UnknownWork, Work, find, formula, known_part, load, restore_registry, work_of
 from tests.work.records_by_hand import make
 
@@ -70,7 +70,7 @@ def test_a_pointwise_op_has_no_products_and_the_rest_is_unknown(op):
         work_of(op)
     part = known_part(op)
     assert part.work == ZERO
-    assert part.unknown == set(COMPONENTS) - set(PRODUCTS)
+    assert part.unknown == set(COMPONENTS) - set(PRODUCT_COMPONENTS)
     assert {name: c.weighs(part.unknown) for name, c in BUILT_IN.items()} == {
         "matmul": False,
         "all": True,
@@ -99,7 +99,7 @@ def test_a_formula_may_know_some_components():
 def test_a_pointwise_op_on_complex_numbers_has_no_multiply_adds():
     """A complex product is four real ones and two adds, none of them of a matrix product."""
     part = known_part(make("aten.polygamma", [Tensor(X, "complex64")], [Tensor(X, "complex64")]))
-    assert part.unknown == set(COMPONENTS) - set(PRODUCTS)
+    assert part.unknown == set(COMPONENTS) - set(PRODUCT_COMPONENTS)
 
 
 def test_the_list_of_pointwise_ops_is_pytorchs():

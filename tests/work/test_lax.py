@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reconcile.adapters.jax import formulas as _formulas  # noqa: F401
 from reconcile.adapters.jax.formulas import elementwise as lax_elementwise
 from reconcile.core.records import Tensor
-from reconcile.core.work import SINGLE
+from reconcile.core.work import SINGLE_COMPONENTS
 from reconcile.work import UnknownWork, Work, elementwise, known_part, work_of
 from tests.work import counting, oracle
 from tests.work.counting import Tally, largest, square, total
@@ -184,7 +184,9 @@ def test_linear_algebra_is_that_of_the_other_frameworks() -> None:
     assert work_of(make("lax.lu", tall, tall)) == work_of(make("aten.linalg_lu_factor", tall, tall))
     aten = work_of(make("aten.linalg_solve_triangular", [(2, 4, 4), (2, 4, 3)], [(2, 4, 3)], unitriangular=False))
     assert work_of(make("lax.triangular_solve", [(2, 4, 4), (2, 4, 3)], [(2, 4, 3)], left_side=True)) == aten
-    assert known_part(make("lax.fft", [Tensor((8,), "complex64")], [Tensor((8,), "complex64")])).unknown == set(SINGLE)
+    assert known_part(make("lax.fft", [Tensor((8,), "complex64")], [Tensor((8,), "complex64")])).unknown == set(
+        SINGLE_COMPONENTS
+    )
 
 
 def test_complex_numbers_are_two_real_ones() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from reconcile.core.records import Tensor  # noqa: E402
-from reconcile.core.work import SINGLE  # noqa: E402
+from reconcile.core.work import SINGLE_COMPONENTS  # noqa: E402
 from reconcile.work import UnknownWork, Work, known_part, linalg, work_of  # noqa: E402
 from reconcile.work.aten.linalg import DIRECT  # noqa: E402
 from tests.work.beside_torch import RELAXED, SMALL, data  # noqa: E402
@@ -222,7 +222,7 @@ def test_an_op_without_a_count_has_no_products():
     for name in ("linalg_qr", "_linalg_svd", "_linalg_eigh", "_fft_r2c", "linalg_householder_product", "linalg_lstsq"):
         with pytest.raises(UnknownWork, match="is not fixed") as caught:
             work_of(make(f"aten.{name}", [(4, 4)], [(4, 4)]))
-        assert (caught.value.components, caught.value.known) == (frozenset(SINGLE), Work())
+        assert (caught.value.components, caught.value.known) == (frozenset(SINGLE_COMPONENTS), Work())
     with pytest.raises(UnknownWork, match="no work formula") as caught:
         work_of(
             make("aten.linalg_matrix_exp", [(4, 4)], [(4, 4)])
@@ -236,7 +236,7 @@ def test_an_op_without_a_count_has_no_products():
 def test_on_complex_numbers_there_are_no_products_either(name):
     z = Tensor((4, 4), "complex64")
     part = known_part(make(f"aten.{name}", [z, z], [z]))
-    assert (part.work, part.unknown) == (Work(), frozenset(SINGLE))
+    assert (part.work, part.unknown) == (Work(), frozenset(SINGLE_COMPONENTS))
 
 
 def test_a_pseudoinverse_multiplies_once():
@@ -244,4 +244,4 @@ def test_a_pseudoinverse_multiplies_once():
     op = record(torch.linalg.pinv, torch.from_numpy(data(2, 5, 3)))[-1]
     assert op.op == "aten.linalg_pinv"
     product = work_of(make("aten.bmm", [(2, 3, 3), (2, 3, 5)], [(2, 3, 5)]))
-    assert (known_part(op).work, known_part(op).unknown) == (product, frozenset(SINGLE))
+    assert (known_part(op).work, known_part(op).unknown) == (product, frozenset(SINGLE_COMPONENTS))

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 import reconcile  # noqa: E402
 from reconcile.core.records import Tensor  # noqa: E402
-from reconcile.core.work import SINGLE, UnknownWork  # noqa: E402
+from reconcile.core.work import SINGLE_COMPONENTS, UnknownWork  # noqa: E402
 from reconcile.work import Work, known_part, work_of  # noqa: E402
 from tests.work.beside_torch import RELAXED, SMALL  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
@@ -28,7 +28,7 @@ def test_scaled_products(m, k, n):
     four = [Tensor((m, k), "bfloat16"), Tensor((n, 4), "int32"), Tensor((1, n, 2), "bfloat16")]
     for name, inputs in (("_scaled_mm", eight), ("_weight_int4pack_mm", four)):
         part = known_part(make(f"aten.{name}", inputs, [Tensor((m, n), "bfloat16")], bias=None))
-        assert (part.work, part.unknown) == (product(m, k, n), frozenset(SINGLE))
+        assert (part.work, part.unknown) == (product(m, k, n), frozenset(SINGLE_COMPONENTS))
     inputs = [Tensor((m, k), "bfloat16"), Tensor((n, k), "int8"), Tensor((n,), "bfloat16")]
     op = make("aten._weight_int8pack_mm", inputs, [Tensor((m, n), "bfloat16")])
     assert work_of(op) == product(m, k, n) + Work(mul=m * n)
@@ -48,7 +48,7 @@ def test_scaled_products_of_groups(groups, rows, k, n):
     offs = Tensor((groups,), "int32")
     inputs = [Tensor((rows, k), "float8_e4m3fn"), Tensor((groups, k, n), "float8_e4m3fn"), (rows,), (groups, n), offs]
     part = known_part(make("aten._scaled_grouped_mm", inputs, [Tensor((rows, n), "bfloat16")], bias=None))
-    assert (part.work, part.unknown) == (product(rows, k, n), frozenset(SINGLE))
+    assert (part.work, part.unknown) == (product(rows, k, n), frozenset(SINGLE_COMPONENTS))
 
 
 @pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor")
@@ -59,7 +59,7 @@ def test_a_dynamically_quantised_layer():
     op = record(layer, torch.zeros(3, 8))[-1]
     assert op.op == "quantized.linear_dynamic"
     part = known_part(op)
-    assert (part.work, part.unknown) == (product(3, 8, 4), frozenset(SINGLE))
+    assert (part.work, part.unknown) == (product(3, 8, 4), frozenset(SINGLE_COMPONENTS))
 
 
 needs_an_engine = pytest.mark.skipif(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from reconcile.core.records import Tensor  # noqa: E402
-from reconcile.core.work import SINGLE  # noqa: E402
+from reconcile.core.work import SINGLE_COMPONENTS  # noqa: E402
 from reconcile.work import ZERO, UnknownWork, Work, known_part, work_of  # noqa: E402
 from tests.work.beside_torch import agree, data  # noqa: E402
 from tests.work.counting import Num, Tally, total  # noqa: E402
@@ -166,7 +166,7 @@ def test_without_a_sampling_ratio_the_boxes_decide(ops):
     )
     for name in ("roi_align", "_roi_align_backward", "ps_roi_align", "_ps_roi_align_backward"):
         part = known_part(op._replace(op=f"torchvision.{name}"))
-        assert (part.work, part.unknown) == (ZERO, frozenset(SINGLE)), name
+        assert (part.work, part.unknown) == (ZERO, frozenset(SINGLE_COMPONENTS)), name
         assert "sampling_ratio" in part.reason, name
 
 
@@ -180,7 +180,7 @@ def test_no_regions_no_work():
 def test_boxes_have_no_products():
     for name in ("nms", "box_iou_rotated", "roi_pool", "ps_roi_pool", "_ps_roi_pool_backward"):
         op = make(f"torchvision.{name}", [(5, 4), (5,)], [Tensor((3,), "int64")])
-        assert (known_part(op).work, known_part(op).unknown) == (ZERO, frozenset(SINGLE)), name
+        assert (known_part(op).work, known_part(op).unknown) == (ZERO, frozenset(SINGLE_COMPONENTS)), name
         with pytest.raises(UnknownWork, match="the boxes say"):
             work_of(op)
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from ....core.causes import Cause
 from ....core.records import WHOLE, Op, Sighting, Trace
-from ....core.work import SINGLE
+from ....core.work import SINGLE_COMPONENTS
 from ....work import is_integer_op
 from .. import SUM
 from ..bridge import Bridge, Item, View, known_work, make_item, unknown_of, unmet
@@ -91,7 +91,7 @@ def _wanted_instructions(trace: Trace, *, uncut: bool) -> tuple[RequiredPrimitiv
         stated = parts(op)
         if stated is None:
             wanted.unstated.setdefault((op.layer, op.op.partition(".")[2]), op)
-            if unknown_of([op]) >= set(SINGLE):
+            if unknown_of([op]) >= set(SINGLE_COMPONENTS):
                 wanted.routines.setdefault(op.layer, op)
             left_out += _left_out(op)
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....core.records import Op
 from ....core.work import (
-    SINGLE,
+    SINGLE_COMPONENTS,
     UnknownWork,
     Work,
     complex_formula,
@@ -39,7 +39,7 @@ def _triangular_solve(op: Op) -> Work:
 def _list(reason: str, names: str) -> None:
     def compute(op: Op) -> Work:
         n_in(op)
-        raise UnknownWork(f"the work of {op.op} is not fixed: {reason}", SINGLE)
+        raise UnknownWork(f"the work of {op.op} is not fixed: {reason}", SINGLE_COMPONENTS)
 
     ops = [f"lax.{name}" for name in names.split()]
     source = f"no products of matrices; the rest is not fixed: {reason}"

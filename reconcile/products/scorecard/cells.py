@@ -20,7 +20,7 @@ from ...core.causes import ORDER, Cause, Effect, State
 from ...core.conventions import MATMUL
 from ...core.number_format import number
 from ...core.records import Layer
-from ...core.work import PRODUCTS
+from ...core.work import PRODUCT_COMPONENTS
 from ...engine.booking import book, flops_per_unit, own_value
 from ...engine.ledger import build_bridge, reconcile_ledger
 from ...engine.reconcile import Missing
@@ -178,7 +178,7 @@ def _cell(items: Iterable[Item], ran: int | None, unit: str, open_: str) -> Cell
     rules: dict[str, None] = {}
     beside = 0
     for item in items:
-        products = replace(item, counted=item.counted.only(PRODUCTS), ran=item.ran.only(PRODUCTS))
+        products = replace(item, counted=item.counted.only(PRODUCT_COMPONENTS), ran=item.ran.only(PRODUCT_COMPONENTS))
         others = own_value(item.counted, unit) - own_value(products.counted, unit)
         beside += others * flops_per_unit(unit) * item.seen
         for booking in book(products, unit, MATMUL):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...core.records import Op
-from ...core.work import SINGLE, UnknownWork, Work, complex_formula, formulas
+from ...core.work import SINGLE_COMPONENTS, UnknownWork, Work, complex_formula, formulas
 from ..common_formulas import per_output
 from ..complex_numbers import polynomials
 from ..elementwise import ADD, CMP, DIV, MUL, SPECIAL, vector_norm
@@ -22,7 +22,9 @@ def _vector_norm(op: Op) -> Work:
     order = 2.0 if op.attrs.get("ord") is None else float(op.attrs["ord"])
     n, out = n_in(op), n_out(op)
     if order not in (1, 2):
-        raise UnknownWork(f"{op.op} of order {order:g} has no formula on complex numbers, only orders 1 and 2", SINGLE)
+        raise UnknownWork(
+            f"{op.op} of order {order:g} has no formula on complex numbers, only orders 1 and 2", SINGLE_COMPONENTS
+        )
     real = vector_norm(n, out, order)
     return real + SPECIAL * n - (CMP * n if order == 1 else Work())  # |z| takes the place of |x|
 

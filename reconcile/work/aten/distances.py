@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...core.records import Op
-from ...core.work import SINGLE, UnknownWork, Work, formulas
+from ...core.work import SINGLE_COMPONENTS, UnknownWork, Work, formulas
 from ..contraction import dots
 from ..elementwise import ADD, CMP, DIV, MUL, vector_norm
 from ..shapes import attr, n_in, n_out, shape
@@ -44,7 +44,7 @@ def _slopes(op: Op, added: Work) -> Work:
     # g (*, P, R) or (pairs,), x (*, M), ...
     coordinates, order = n_in(op) * shape(op, 1)[-1], float(attr(op, "p"))
     if order not in (1, 2):
-        raise UnknownWork(f"{op.op} of order {order:g} has no formula, only orders 1 and 2", SINGLE)
+        raise UnknownWork(f"{op.op} of order {order:g} has no formula, only orders 1 and 2", SINGLE_COMPONENTS)
     return (ADD + CMP + MUL + (DIV if order == 2 else Work()) + added) * coordinates
 
 

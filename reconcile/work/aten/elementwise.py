@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...core.records import Op
-from ...core.work import SINGLE, UnknownWork, Work, formula, formulas
+from ...core.work import SINGLE_COMPONENTS, UnknownWork, Work, formula, formulas
 from .. import elementwise
 from ..common_formulas import per_input, per_output
 from ..elementwise import ADD, CMP, DIV, MUL, SPECIAL
@@ -104,7 +104,7 @@ def _segment_reduce(op: Op) -> Work:
     n, out, kind = n_in(op), n_out(op), str(attr(op, "reduce"))
     step = {"sum": ADD, "mean": ADD, "prod": MUL, "max": CMP, "min": CMP}.get(kind)
     if step is None or op.attrs.get("initial") is not None:
-        raise UnknownWork(f"{op.op} with reduce={kind!r} and initial={op.attrs.get('initial')!r}", SINGLE)
+        raise UnknownWork(f"{op.op} with reduce={kind!r} and initial={op.attrs.get('initial')!r}", SINGLE_COMPONENTS)
     return elementwise.reduction(n, out, step) + Work(div=out if kind == "mean" else 0)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from ...core.records import Op
-from ...core.work import SINGLE, UnknownWork, Work, formulas, prod
+from ...core.work import SINGLE_COMPONENTS, UnknownWork, Work, formulas, prod
 from .. import attention, normalization, pooling
 from ..contraction import dense, dots
 from ..elementwise import ADD, CMP, SHARED, reduction
@@ -99,7 +99,7 @@ def _without_score_mod(op: Op, work: Work) -> Work:
         reason = (
             "flex_attention changes its scores, one by one, with the model's own score_mod, whose work is not recorded"
         )
-        raise UnknownWork(reason, SINGLE, Work(mac=work.mac, accumulators=work.accumulators))
+        raise UnknownWork(reason, SINGLE_COMPONENTS, Work(mac=work.mac, accumulators=work.accumulators))
     return work
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 from ...core.records import Op
-from ...core.work import SINGLE, UnknownWork, Work, complex_formula, formulas, prod
+from ...core.work import SINGLE_COMPONENTS, UnknownWork, Work, complex_formula, formulas, prod
 from .. import linalg
 from ..common_formulas import COMPLEX_SOURCE, COMPLEX_UNKNOWN, per_column, per_matrix, solve, unfixed
 from ..contraction import dots
@@ -39,7 +39,7 @@ def _triangular_solve(op: Op) -> Work:
 def _pinv(op: Op) -> Work:
     *batch, m, n = matrices(op)
     reason = f"the singular values that {op.op} inverts are found by iteration"
-    raise UnknownWork(reason, SINGLE, dots(prod(batch) * m * n, min(m, n)))
+    raise UnknownWork(reason, SINGLE_COMPONENTS, dots(prod(batch) * m * n, min(m, n)))
 
 
 def _matrix_power(op: Op) -> Work:
@@ -49,7 +49,7 @@ def _matrix_power(op: Op) -> Work:
     products = max(n.bit_length() - 1, 0) + max(bin(n).count("1") - 1, 0)
     work = dots(prod(batch) * rows * rows, rows) * products
     if int(attr(op, "n")) < 0:
-        raise UnknownWork(f"the work of the inverse in {op.op} is not fixed", SINGLE, work)
+        raise UnknownWork(f"the work of the inverse in {op.op} is not fixed", SINGLE_COMPONENTS, work)
     return work
 
 

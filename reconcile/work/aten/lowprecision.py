@@ -6,7 +6,7 @@ Multiply-adds are those of the product that they represent; the cost of the scal
 from __future__ import annotations
 
 from ...core.records import PACKED, Op
-from ...core.work import SINGLE, UnknownWork, Work, find, formulas, prod
+from ...core.work import SINGLE_COMPONENTS, UnknownWork, Work, find, formulas, prod
 from ..contraction import dots
 from ..convolution import transposed_convolution
 from ..recurrent import GATES
@@ -14,7 +14,7 @@ from ..shapes import n_out, shape
 
 
 def _refuse_scales(op: Op, product: Work) -> Work:
-    raise UnknownWork(f"what the scales of {op.op} cost is not recorded", SINGLE, product)
+    raise UnknownWork(f"what the scales of {op.op} cost is not recorded", SINGLE_COMPONENTS, product)
 
 
 def _int8_linear(op: Op) -> Work:

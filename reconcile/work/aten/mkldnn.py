@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...core.records import Op
-from ...core.work import SINGLE, UnknownWork, Work, find, formulas, no_arithmetic, prod
+from ...core.work import SINGLE_COMPONENTS, UnknownWork, Work, find, formulas, no_arithmetic, prod
 from ..contraction import dense
 from ..convolution import convolution, transposed_convolution
 from ..shapes import n_in, n_out, shape
@@ -22,7 +22,7 @@ def _then(op: Op, product: Work) -> Work:
             continue
         step = find(f"aten.{STEPS.get(name, '')}")
         if step is None:
-            raise UnknownWork(f"{op.op} with {name!r} after the product", SINGLE, product)
+            raise UnknownWork(f"{op.op} with {name!r} after the product", SINGLE_COMPONENTS, product)
         work += step.compute(op._replace(op=step.op, inputs=op.outputs, attrs={"approximate": algorithm}))
     return work
 

@@ -6,7 +6,7 @@ The work depends on the values, so it is that of the run. Two stored values at o
 from __future__ import annotations
 
 from ...core.records import MEETING, STORED, Op, Tensor
-from ...core.work import SINGLE, UnknownWork, Work, find, formulas, sparse_formula
+from ...core.work import SINGLE_COMPONENTS, UnknownWork, Work, find, formulas, sparse_formula
 from ..common_formulas import unfixed
 from ..contraction import scale_product
 from ..shapes import attr, n_out, out_shape, shape
@@ -46,7 +46,9 @@ def _addmm(op: Op) -> Work:
     if _stored_counts(op)[0] is None:
         return work + scale_product(n_out(op), beta, alpha)
     if beta != 0 and _stored_counts(op)[0] != 0:
-        raise UnknownWork(f"{op.op} onto a sparse tensor: which places hold values decides what is added", SINGLE, work)
+        raise UnknownWork(
+            f"{op.op} onto a sparse tensor: which places hold values decides what is added", SINGLE_COMPONENTS, work
+        )
     return work + scale_product(work.accumulators, 0, alpha)
 
 
@@ -55,8 +57,8 @@ def _mm_reduce(op: Op) -> Work:
     if kind == "sum":
         return products
     if kind == "mean":
-        raise UnknownWork(f"{op.op} divides where there are values", SINGLE, products)
-    raise UnknownWork(f"{op.op} compares where there are values", SINGLE)
+        raise UnknownWork(f"{op.op} divides where there are values", SINGLE_COMPONENTS, products)
+    raise UnknownWork(f"{op.op} compares where there are values", SINGLE_COMPONENTS)
 
 
 def _sspaddmm(op: Op) -> Work:
@@ -66,7 +68,7 @@ def _sspaddmm(op: Op) -> Work:
         raise UnknownWork(f"{op.op} of a dense tensor")
     known = Work(mac=stored * columns)
     raise UnknownWork(
-        f"{op.op} keeps every product, and what it adds is not recorded", (*SINGLE, "accumulators"), known
+        f"{op.op} keeps every product, and what it adds is not recorded", (*SINGLE_COMPONENTS, "accumulators"), known
     )
 
 
@@ -82,7 +84,7 @@ def _multiply_sampled(op: Op) -> Work:
 def _of_values(op: Op) -> Work:
     counts, dense = _stored_counts(op), find(op.op)
     if len(op.inputs) != 1 or dense is None or counts[0] is None:
-        raise UnknownWork(f"{op.op} of several tensors, one of them sparse", SINGLE)
+        raise UnknownWork(f"{op.op} of several tensors, one of them sparse", SINGLE_COMPONENTS)
     values = Tensor((counts[0],), op.inputs[0].dtype)
     return dense.compute(op._replace(inputs=(values,), outputs=(values,)))
 

@@ -8,7 +8,7 @@ their stored values, ``Unique`` and ``LowerBound`` by their comparisons (work/or
 from __future__ import annotations
 
 from ...core.records import Op
-from ...core.work import SINGLE, UnknownWork, Work, complex_formula, formulas, no_arithmetic, prod
+from ...core.work import SINGLE_COMPONENTS, UnknownWork, Work, complex_formula, formulas, no_arithmetic, prod
 from .. import linalg, ordering
 from ..common_formulas import COMPLEX_SOURCE, COMPLEX_UNKNOWN, per_column, per_matrix, per_output, solve, unfixed
 from ..complex_numbers import polynomials
@@ -38,7 +38,7 @@ def _sparse_product(op: Op) -> Work:
 
 def _unique(op: Op) -> Work:
     if len(shape(op)) != 1:
-        raise UnknownWork(f"how often {op.op} compares elements of rows depends on the data", SINGLE)
+        raise UnknownWork(f"how often {op.op} compares elements of rows depends on the data", SINGLE_COMPONENTS)
     return ordering.distinct(n_in(op))
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from reconcile.core.work import SINGLE  # noqa: E402
+from reconcile.core.work import SINGLE_COMPONENTS  # noqa: E402
 from reconcile.work import UnknownWork, sampling, work_of  # noqa: E402
 from tests.work.beside_torch import RELAXED, SMALL, agree, data  # noqa: E402
 from tests.work.counting import Num, Tally, dot, largest, square, total, values  # noqa: E402
@@ -82,7 +82,7 @@ def test_gradients_of_distances(p, r, m, order):
     assert work_of(make("aten._cdist_backward", [g, x, y, g], [x], p=order)) == tally.work()
     with pytest.raises(UnknownWork, match="order 3") as caught:
         work_of(make("aten._cdist_backward", [g, x, y, g], [x], p=3.0))
-    assert caught.value.components == frozenset(SINGLE)
+    assert caught.value.components == frozenset(SINGLE_COMPONENTS)
 
 
 def test_distances_within_one_set_and_of_two_tensors():

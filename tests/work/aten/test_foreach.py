@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from reconcile.core.work import SINGLE  # noqa: E402
+from reconcile.core.work import SINGLE_COMPONENTS  # noqa: E402
 from reconcile.work import ZERO, UnknownWork, Work, known_part, load, registered_formulas, work_of  # noqa: E402
 from tests.work.torch_records import record, work_dispatched  # noqa: E402
 
@@ -158,6 +158,6 @@ def test_gradients_are_unscaled_first() -> None:
 
 def test_what_is_not_fixed_has_no_products() -> None:
     (op,) = record(torch._foreach_powsum, tensors())
-    assert known_part(op)[:2] == (ZERO, frozenset(SINGLE))
+    assert known_part(op)[:2] == (ZERO, frozenset(SINGLE_COMPONENTS))
     (op,) = record(torch._amp_foreach_non_finite_check_and_unscale_, tensors(), torch.zeros(()), torch.ones(()))
     assert work_of(op) == Work(cmp=11, mul=11)

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 import reconcile  # noqa: E402
 from reconcile.core.records import PARTS  # noqa: E402
-from reconcile.core.work import SINGLE  # noqa: E402
+from reconcile.core.work import SINGLE_COMPONENTS  # noqa: E402
 from reconcile.work import ZERO, Work, known_part, work_of  # noqa: E402
 from tests.work.torch_records import record, work_dispatched  # noqa: E402
 
@@ -67,7 +67,7 @@ def test_a_part_of_unknown_work_leaves_the_whole_unknown() -> None:
     (op,) = record(torch.bmm, *map(nest, (ROWS, COLUMNS)))
     known = known_part(op._replace(op="aten._scaled_mm"))
     assert known.work == Work(mac=(2 * 5 + 3 * 6) * 4, accumulators=2 * 5 + 3 * 6)
-    assert known.unknown == frozenset(SINGLE)
+    assert known.unknown == frozenset(SINGLE_COMPONENTS)
     shapes = known_part(op._replace(attrs={key: value for key, value in op.attrs.items() if key != PARTS}))
     assert "mac" in shapes.unknown
 

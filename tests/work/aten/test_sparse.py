@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from reconcile.core.records import STORED, Tensor  # noqa: E402
-from reconcile.core.work import SINGLE  # noqa: E402
+from reconcile.core.work import SINGLE_COMPONENTS  # noqa: E402
 from reconcile.work import ZERO, UnknownWork, Work, known_part, load, registered_variants, work_of  # noqa: E402
 from tests.work.beside_torch import RELAXED, SMALL, data  # noqa: E402
 from tests.work.counting import Accumulator, Tally  # noqa: E402
@@ -86,7 +86,7 @@ def test_functions_of_the_stored_values():
         (op,) = record(function, a.coalesce())
         assert work_of(op) == each * 2
     (op,) = [op for op in record(torch.mul, a, a) if op.op == "aten.mul"]
-    assert known_part(op).unknown == frozenset(SINGLE)
+    assert known_part(op).unknown == frozenset(SINGLE_COMPONENTS)
 
 
 def test_moving_values_is_free_and_the_rest_has_no_products():
@@ -94,7 +94,7 @@ def test_moving_values_is_free_and_the_rest_has_no_products():
     assert sum((work_of(op) for op in record(lambda: (a.t(), a.to_dense(), a._values()))), ZERO) == ZERO
     for function in (lambda: torch.sparse.softmax(a, 1), lambda: torch.sparse.sum(a, 1), lambda: a.coalesce()):
         unknown = frozenset().union(*(known_part(op).unknown for op in record(function)))
-        assert unknown == frozenset(SINGLE)
+        assert unknown == frozenset(SINGLE_COMPONENTS)
 
 
 def test_what_the_record_does_not_say_is_unknown():
@@ -152,7 +152,11 @@ def test_a_product_onto_a_sparse_matrix_has_its_products():
     a, b = matrix([(0, 1), (2, 3)]).to_sparse_csr(), torch.eye(4).double().to_sparse_csr()
     op = record(torch.sparse.addmm, matrix([(1, 1)]).to_sparse_csr(), a, b)[-1]
     part = known_part(op)
-    assert (op.op, part.work, part.unknown) == ("aten._sparse_addmm", Work(mac=2, accumulators=2), frozenset(SINGLE))
+    assert (op.op, part.work, part.unknown) == (
+        "aten._sparse_addmm",
+        Work(mac=2, accumulators=2),
+        frozenset(SINGLE_COMPONENTS),
+    )
 
 
 def test_rows_that_hold_values_and_products_that_are_kept():
@@ -169,6 +173,6 @@ def test_a_reduced_product():
     products = Work(mac=10, accumulators=10)
     assert work_of(ops["sum"]) == products
     assert {kind: known_part(op)[:2] for kind, op in ops.items() if kind != "sum"} == {
-        "mean": (products, frozenset(SINGLE)),
-        "amax": (ZERO, frozenset(SINGLE)),
+        "mean": (products, frozenset(SINGLE_COMPONENTS)),
+        "amax": (ZERO, frozenset(SINGLE_COMPONENTS)),
     }
