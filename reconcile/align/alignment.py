@@ -41,7 +41,7 @@ class Alignment:
 
     def _find(self, framework: str, path: str) -> str:
         names = self._names.get(framework, {})
-        for around in reversed(enclosing(path)):
+        for around in reversed(enclosing_layers(path)):
             if around in names:
                 return names[around]
         if not path:
@@ -63,14 +63,14 @@ def inside(path: str, outer: str) -> bool:
     return bool(outer) and path.startswith(outer + ".")
 
 
-def enclosing(path: str) -> list[str]:
+def enclosing_layers(path: str) -> list[str]:
     """The layers around a layer, outermost first, and the layer itself: ``["a", "a.b"]`` for ``a.b``, ``[""]`` for the model."""
     return list(accumulate(path.split("."), "{}.{}".format))
 
 
 def outermost(path: str, wholes: frozenset[str]) -> str:
     """The outermost of these layers that a path is in, else the path."""
-    return next((outer for outer in enclosing(path) if outer in wholes), path)
+    return next((outer for outer in enclosing_layers(path) if outer in wholes), path)
 
 
 def name_row(paths: Mapping[str, Sequence[str]]) -> str:

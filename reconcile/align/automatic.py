@@ -17,7 +17,7 @@ from ..core.records import Layer, Trace
 from ..core.registry import frameworks
 from ..core.results import Match
 from . import mapping
-from .alignment import ROOT, Alignment, enclosing, inside, name_row, outermost
+from .alignment import ROOT, Alignment, enclosing_layers, inside, name_row, outermost
 from .layer_names import reduce_names
 from .partners import Pair, namesakes, partners, why
 from .sites import Site, paths_of, sites_of
@@ -27,7 +27,7 @@ def align_layers(a: Trace, b: Trace, given: Sequence[Match] = ()) -> tuple[Match
     """The rows of two models in order of execution: the ``given`` rows, and the other layers matched by evidence."""
     traces = (a, b)
     mapped = [{path for row in given for path in row.paths[t.framework]} for t in traces]
-    left, right = ([p for p in paths_of(t) if h.isdisjoint(enclosing(p))] for t, h in zip(traces, mapped, strict=True))
+    left, right = ([p for p in paths_of(t) if h.isdisjoint(enclosing_layers(p))] for t, h in zip(traces, mapped, strict=True))
     names = reduce_names(_with_containers(left), _with_containers(right))
     shared = namesakes(names)
     sites = (sites_of(a, left, names[0], shared), sites_of(b, right, names[1], shared))
@@ -101,7 +101,7 @@ def lone(rows: Iterable[Match]) -> dict[str, list[str]]:
 
 def _with_containers(paths: Iterable[str]) -> list[str]:
     """The paths and those of all enclosing layers, '' for the model itself."""
-    return list(dict.fromkeys(["", *(outer for path in paths for outer in enclosing(path))]))
+    return list(dict.fromkeys(["", *(outer for path in paths for outer in enclosing_layers(path))]))
 
 
 def _rows(

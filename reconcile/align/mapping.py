@@ -21,7 +21,7 @@ from ..core.escaping import escape_line
 from ..core.records import Trace
 from ..core.registry import title
 from ..core.results import Match
-from .alignment import ROOT, enclosing, name_row
+from .alignment import ROOT, enclosing_layers, name_row
 
 LAYER, REMARKS = "layer", ("by", "comment")
 GIVEN = "mapping"
@@ -144,7 +144,7 @@ def _unknown(side: str, shown: str, layers: set[str]) -> str:
 
 def _layers(trace: Trace) -> set[str]:
     """The layers that ran and their enclosing layers, including the model itself ('')."""
-    return {"", *(outer for path in trace.layers for outer in enclosing(path))}
+    return {"", *(outer for path in trace.layers for outer in enclosing_layers(path))}
 
 
 def _show_path(path: str | None) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..work import ZERO, Work, prod
-from .alignment import enclosing, inside
+from .alignment import enclosing_layers, inside
 from .layer_names import Name, likeness
 from .sequence import certain, find_ascending
 from .sites import Site
@@ -165,7 +165,7 @@ def _around_open(pairs: Iterable[Pair], side: int, sites: Iterable[Site]) -> set
     even = (pair for pair in pairs if _products_of(pair.sides[0]) == _products_of(pair.sides[1]))
     done = {s.position for pair in even for s in pair.sides[side]}
     open_paths = (path for s in sites if s.work.mac and s.position not in done for path in s.paths)
-    return {outer for path in open_paths for outer in enclosing(path)}
+    return {outer for path in open_paths for outer in enclosing_layers(path)}
 
 
 def _below(path: str, sites: Iterable[Site]) -> list[Site]:

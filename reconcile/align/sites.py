@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..core.records import Op, Tensor, Trace
 from ..work import ZERO, UnknownWork, Work, prod, work_of
-from .alignment import enclosing
+from .alignment import enclosing_layers
 from .layer_names import INNER, Key, Name
 
 FILTER_FIRST = frozenset(
@@ -99,7 +99,7 @@ def _home(path: str, names: Mapping[str, Name]) -> str:
 
 
 def _namesake(path: str, names: Mapping[str, Name], shared: Collection[Name]) -> Key:
-    around = (names[outer] for outer in reversed(enclosing(path)))
+    around = (names[outer] for outer in reversed(enclosing_layers(path)))
     return next((name.key for name in around if name in shared), ())
 
 

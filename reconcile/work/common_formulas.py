@@ -79,7 +79,7 @@ def solve() -> Compute:
 
 
 @_of_caller
-def unfixed(sentence: str) -> Compute:
+def unknown_work_formula(sentence: str) -> Compute:
     """The formula of ops without products of matrices whose other work is unknown: ``sentence`` says why, with {} for the op."""
 
     def compute(op: Op) -> Work:
@@ -91,7 +91,7 @@ def unfixed(sentence: str) -> Compute:
 
 COMPLEX_UNKNOWN = "{} has no formula on complex numbers"
 COMPLEX_SOURCE = "no products of matrices; the rest has no formula on complex numbers"
-"""For ``unfixed`` of ops without products of matrices that have a formula on real numbers only, and its source."""
+"""For ``unknown_work_formula`` of ops without products of matrices that have a formula on real numbers only, and its source."""
 
 
 def register_unfixed(reason: str, names: str, prefix: str = "") -> None:
@@ -101,7 +101,7 @@ def register_unfixed(reason: str, names: str, prefix: str = "") -> None:
     """
     ops = [prefix + name for name in names.split()]
     source = f"no products of matrices; the rest is not fixed: {reason}"
-    compute = unfixed(f"the work of {{}} is not fixed: {reason}")
+    compute = unknown_work_formula(f"the work of {{}} is not fixed: {reason}")
     compute.__module__ = sys._getframe(1).f_globals["__name__"]
     for register in (formula, complex_formula):
         register(*ops, source=source)(compute)

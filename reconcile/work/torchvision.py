@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..core.records import Op
 from ..core.work import SINGLE_COMPONENTS, Compute, UnknownWork, Work, formulas, prod
-from .common_formulas import per_input, unfixed
+from .common_formulas import per_input, unknown_work_formula
 from .contraction import dots
 from .convolution import taps_torch
 from .elementwise import ADD, CMP, DIV, MUL, SPECIAL
@@ -164,6 +164,6 @@ formulas({
     "nms box_iou_rotated roi_pool ps_roi_pool _ps_roi_pool_backward": (
         "no products of matrices; the rest is not fixed: the boxes say which pairs are compared and how large a bin is: "
         "torchvision csrc/ops/cpu/nms_kernel.cpp, roi_pool_kernel.cpp, ps_roi_pool_kernel.cpp, box_iou_rotated_kernel.cpp",
-        unfixed("the work of {} is not fixed: the boxes say which pairs or elements are computed"),
+        unknown_work_formula("the work of {} is not fixed: the boxes say which pairs or elements are computed"),
     ),
 }, "torchvision.")  # fmt: skip

@@ -19,7 +19,7 @@ from ...core.registry import known_counters
 from ...engine.reconcile import Missing
 from . import worker_files
 from .scratch import pack
-from .start import ended, start_process
+from .start import end_afterwards, start_process
 
 
 def run_worker(
@@ -35,7 +35,7 @@ def run_worker(
     command = [python or sys.executable, str(tool), str(request), module]
     with open(os.dup(0), "rb") as stdin:
         worker = start_process(command, folder, stdin=stdin.fileno(), env={**os.environ, **variables})
-        with ended(worker):
+        with end_afterwards(worker):
             return worker.wait()
 
 

@@ -52,7 +52,7 @@ def end_process(process: Any) -> None:
 
 
 @contextlib.contextmanager
-def ended(process: Any) -> Iterator[None]:
+def end_afterwards(process: Any) -> Iterator[None]:
     """Within this context the process runs; afterwards it has ended, however the context was left."""
     with process:
         try:
@@ -69,7 +69,7 @@ def call_program(
         process = start_process(command, run, stdin=nothing.fileno(), stdout=out, stderr=err, env=env, **how)
         CALLED.add(process)
         try:
-            with ended(process):
+            with end_afterwards(process):
                 status = process.wait(limit)
         finally:
             CALLED.discard(process)

@@ -25,7 +25,7 @@ from . import reaper, worker_files
 from .crashes import Log, death_of, refuse_model
 from .forked_workers import Forked, Offered
 from .reaper import MARK
-from .start import CALLED, end_process, ended, start_process
+from .start import CALLED, end_process, end_afterwards, start_process
 from .worker_files import Outcome
 
 POLL = 0.02
@@ -112,7 +112,7 @@ class Supervisor:
         mark = uuid.uuid4().hex
         try:
             self._process = self._start(folder, tasks, mark)
-            with ended(self._process):
+            with end_afterwards(self._process):
                 return self._watch(self._process, folder, tasks)
         finally:
             reaper.end_marked(mark)

@@ -12,7 +12,7 @@ from typing import Any
 from ...core.records import Op
 from ...core.work import ZERO, Compute, Work, find, formulas, no_arithmetic
 from .. import elementwise
-from ..common_formulas import unfixed
+from ..common_formulas import unknown_work_formula
 from ..contraction import dots
 from ..elementwise import ADD, CMP, DIV, MUL, SPECIAL
 from ..shapes import attr, n_in, n_out, shape
@@ -99,7 +99,7 @@ formulas({
     ),
     "powsum": (
         "no products of matrices; its powers have no formula here",
-        unfixed("{} has no formula here but that it has no products of matrices"),
+        unknown_work_formula("{} has no formula here but that it has no products of matrices"),
     ),
 }, "aten._foreach_")  # fmt: skip
 formulas({
@@ -109,7 +109,7 @@ formulas({
     ),
     "_amp_update_scale": (
         "no products of matrices; which branch it takes depends on the values",
-        unfixed("what {} computes depends on the values"),
+        unknown_work_formula("what {} computes depends on the values"),
     ),
     "_fused_adam _fused_adamw": (
         "lerp of the mean; v * b + c * g * g; sqrt(v) / b + eps; w - s * m / d: ATen native/cpu/FusedAdamKernel.cpp",

@@ -11,7 +11,7 @@ from functools import cache
 from ...core.records import Op
 from ...core.work import SINGLE_COMPONENTS, UnknownWork, Work, complex_formula, formulas, prod
 from .. import linalg
-from ..common_formulas import COMPLEX_SOURCE, COMPLEX_UNKNOWN, per_column, per_matrix, solve, unfixed
+from ..common_formulas import COMPLEX_SOURCE, COMPLEX_UNKNOWN, per_column, per_matrix, solve, unknown_work_formula
 from ..contraction import dots
 from ..shapes import attr, matrices, shape
 
@@ -111,4 +111,4 @@ formulas({
         "products of the pairs in the cheapest order: ATen native/LinearAlgebra.cpp (matrix_chain_order)", _multi_dot
     ),
 }, "aten.")  # fmt: skip
-formulas({DIRECT: (COMPLEX_SOURCE, unfixed(COMPLEX_UNKNOWN))}, "aten.", complex_formula)
+formulas({DIRECT: (COMPLEX_SOURCE, unknown_work_formula(COMPLEX_UNKNOWN))}, "aten.", complex_formula)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...core.records import MEETING, STORED, Op, Tensor
 from ...core.work import SINGLE_COMPONENTS, UnknownWork, Work, find, formulas, sparse_formula
-from ..common_formulas import unfixed
+from ..common_formulas import unknown_work_formula
 from ..contraction import scale_product
 from ..shapes import attr, n_out, out_shape, shape
 
@@ -114,6 +114,6 @@ formulas({
     """_sparse_sum sum add sub _sparse_softmax _sparse_log_softmax _sparse_softmax_backward_data
     _sparse_log_softmax_backward_data _coalesce coalesce _sparse_sum_backward""": (
         "no products of matrices; the rest is not fixed: it depends on which places hold values",
-        unfixed("the work of {} on sparse tensors is not fixed: it depends on which places hold values"),
+        unknown_work_formula("the work of {} on sparse tensors is not fixed: it depends on which places hold values"),
     ),
 }, "aten.", sparse_formula)  # fmt: skip

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ...core.records import Op
 from ...core.work import SINGLE_COMPONENTS, UnknownWork, Work, complex_formula, formulas, no_arithmetic, prod
 from .. import linalg, ordering
-from ..common_formulas import COMPLEX_SOURCE, COMPLEX_UNKNOWN, per_column, per_matrix, per_output, solve, unfixed
+from ..common_formulas import COMPLEX_SOURCE, COMPLEX_UNKNOWN, per_column, per_matrix, per_output, solve, unknown_work_formula
 from ..complex_numbers import polynomials
 from ..contraction import dots
 from ..elementwise import ADD, MUL, SPECIAL
@@ -92,6 +92,6 @@ formulas({
     "ComplexAbs": ("hypot(a, b): core/kernels/cwise_op_complex_abs.cc", per_output(SPECIAL)),
     "Angle": ("atan2(b, a): core/kernels/cwise_op_arg.cc", per_output(SPECIAL)),
     "Conj": ("0 - b: core/kernels/cwise_op_conj.cc", per_output(ADD)),
-    _COMPLEX_UNFIXED_OPS: (COMPLEX_SOURCE, unfixed(COMPLEX_UNKNOWN)),
+    _COMPLEX_UNFIXED_OPS: (COMPLEX_SOURCE, unknown_work_formula(COMPLEX_UNKNOWN)),
 }, register=complex_formula)  # fmt: skip
 no_arithmetic("the parts of a complex number", "Real", "Imag", "Complex")
