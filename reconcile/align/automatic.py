@@ -27,7 +27,9 @@ def align_layers(a: Trace, b: Trace, given: Sequence[Match] = ()) -> tuple[Match
     """The rows of two models in order of execution: the ``given`` rows, and the other layers matched by evidence."""
     traces = (a, b)
     mapped = [{path for row in given for path in row.paths[t.framework]} for t in traces]
-    left, right = ([p for p in paths_of(t) if h.isdisjoint(enclosing_layers(p))] for t, h in zip(traces, mapped, strict=True))
+    left, right = (
+        [p for p in paths_of(t) if h.isdisjoint(enclosing_layers(p))] for t, h in zip(traces, mapped, strict=True)
+    )
     names = reduce_names(_with_containers(left), _with_containers(right))
     shared = namesakes(names)
     sites = (sites_of(a, left, names[0], shared), sites_of(b, right, names[1], shared))

@@ -26,7 +26,7 @@ def agreement(value: Printed, claimed: Printed) -> str:
         return DIGITS
     if claimed.low <= value.high and value.low <= claimed.high:
         return ROUNDING
-    low, high = claimed.cut
+    low, high = claimed.range_if_cut
     return CUT if claimed.half and low <= value.value < high and significant(claimed) >= CUT_FROM else ""
 
 

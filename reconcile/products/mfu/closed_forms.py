@@ -25,7 +25,7 @@ class Shape:
     seq: int = 0
     heads: int = 0
 
-    def missing(self, needs: str) -> tuple[str, ...]:
+    def missing_sizes(self, needs: str) -> tuple[str, ...]:
         """The sizes that a formula needs and that are not stated."""
         return tuple(name for name in needs.split() if not getattr(self, name))
 
@@ -67,7 +67,7 @@ class Form:
 
     def of(self, shape: Shape) -> Numerator | None:
         """The formula on this shape; None if a size that it needs is not stated."""
-        if shape.missing(self.needs):
+        if shape.missing_sizes(self.needs):
             return None
         parts = {name: Fraction(amount) for name, amount in self.count(shape).items() if amount}
         return Numerator(self.name, self.title, self.source, parts, self.cost)

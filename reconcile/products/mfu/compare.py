@@ -127,7 +127,9 @@ def side(path: Path) -> Side:
     if "claimed" not in stated:
         unrated = setup.flops is None and setup.tokens is None
         peak = setup.peak.dense if setup.peak is not None else 1
-        return Side(path.stem, setup, None if unrated else setup.stated(peak), setup.peak is None and not unrated)
+        return Side(
+            path.stem, setup, None if unrated else setup.utilisation_at(peak), setup.peak is None and not unrated
+        )
     wanted = claim(str(stated["claimed"]))
     if wanted.kind != "share" and setup.peak is not None:
         raise UsageError(

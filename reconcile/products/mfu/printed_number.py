@@ -45,7 +45,7 @@ class Printed:
         return self.value + self.half
 
     @property
-    def cut(self) -> tuple[Fraction, Fraction]:
+    def range_if_cut(self) -> tuple[Fraction, Fraction]:
         """The numbers that are printed so if the other digits are cut off."""
         return self.value, self.value + 2 * self.half
 

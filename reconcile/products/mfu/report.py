@@ -113,13 +113,13 @@ def describe_setup(setup: Setup) -> Document:
     assert setup.peak is not None
     peak = setup.peak.dense
     lines = () if setup.device is None else (describe_peak(setup.device, setup.peak, peak),)
-    return Document("MFU", f"MFU {share(setup.stated(peak).value)} = {formula(setup, peak)}.", (Items(lines),))
+    return Document("MFU", f"MFU {share(setup.utilisation_at(peak).value)} = {formula(setup, peak)}.", (Items(lines),))
 
 
 def data_of_setup(setup: Setup) -> str:
     """The same as JSON."""
     assert setup.peak is not None
-    mfu = str(setup.stated(setup.peak.dense).value)
+    mfu = str(setup.utilisation_at(setup.peak.dense).value)
     return json.dumps({"schema": SCHEMA, "mfu": mfu, "flops_per_second": setup.peak.dense}, indent=1) + "\n"
 
 

@@ -89,7 +89,7 @@ class Outcome:
         if self.setup.peak is None:
             return None
         peak = self.best.peak if self.best.peak > 1 else self.setup.peak.dense
-        return self.setup.stated(peak).value
+        return self.setup.utilisation_at(peak).value
 
     @property
     def hfu(self) -> Fraction | None:
@@ -163,11 +163,11 @@ def products(setup: Setup, share: bool) -> Products:
     prints = setup.prints if share else ((1, ""),)
     # The zeros at the end of a throughput may be rounded digits: 9,600 tokens/s.
     peak, how = prints[0]
-    rounded = Product(setup.rounded(peak), peak, how, ())
+    rounded = Product(setup.utilisation_if_rounded(peak), peak, how, ())
     chains: list[tuple[Factor, ...]] = [(), *((one,) for one in found), *pairs]
     kept: dict[Fraction, list[Product]] = {}
     for chain in chains:
-        made = [Product(setup.stated(peak), peak, how, chain) for peak, how in prints]
+        made = [Product(setup.utilisation_at(peak), peak, how, chain) for peak, how in prints]
         before = kept.get(made[0].multiple)
         if before is None or made[0].cost < before[0].cost:
             kept[made[0].multiple] = made
@@ -186,7 +186,7 @@ def search(claim: Claim, setup: Setup, made: Products | None = None) -> Outcome:
     figure = claim.figure
     fitting = [
         (p.cost, BEST.index(how), at)
-        for at in made.near(figure.low, max(figure.high, figure.cut[1]))
+        for at in made.near(figure.low, max(figure.high, figure.range_if_cut[1]))
         if (how := (p := made.made[at]).agrees(figure))
     ]
     if not fitting:

@@ -58,11 +58,11 @@ class Setup:
         """The stated peak as people print it; a peak of 1 without a device."""
         return self.peak.prints if self.peak is not None else ((1, ""),)
 
-    def stated(self, peak: int) -> Printed:
+    def utilisation_at(self, peak: int) -> Printed:
         """The utilisation with this peak; the rate of a device if the peak is 1."""
         return self.rate.over(self.devices * peak)
 
-    def rounded(self, peak: int) -> Printed:
+    def utilisation_if_rounded(self, peak: int) -> Printed:
         """The same if the zeros at the end of the throughput are digits that were rounded away: 9,600 tokens/s."""
         shown = self.flops or self.tokens
         assert shown is not None

@@ -99,7 +99,7 @@ class Plan:
         ranges = [range(size) if dim in apart else range(1) for dim, size in enumerate(self.mesh.sizes)]
         return [self._at(place) for place in product(*ranges)]
 
-    def missing(self) -> list[int]:
+    def list_ranks_to_run(self) -> list[int]:
         """The ranks that have to run next; none if all is known."""
         apart = self.apart()
         first = self._first_of_lines(apart)
@@ -112,7 +112,7 @@ class Plan:
         """Where the program asks for its number among all, so that every rank has to run; '' if it does not."""
         return next((told["where"] for told in self.ran.values() if told["where"]), "")
 
-    def folded(self) -> list[tuple[int, list[int]]]:
+    def fold_ranks(self) -> list[tuple[int, list[int]]]:
         """A rank that ran, and those with equal work, itself included: every rank of the world once."""
         apart = self.apart()
         found: dict[str, tuple[int, list[int]]] = {}

@@ -105,7 +105,7 @@ class Ranks:
             return
         if self.world > 1:
             self._ready_for_all(ran[0])
-        while missing := (plan := Plan(ran)).missing():
+        while missing := (plan := Plan(ran)).list_ranks_to_run():
             where = plan.all_run()
             if where and self.world > MOST:
                 raise FactoryError(
@@ -113,7 +113,7 @@ class Ranks:
                     "ask for a place in the mesh (mesh.get_local_rank), or choose ranks with --rank 0,7"
                 )
             ran.update(self._ran(missing))
-        self._leave({"folded": plan.folded(), "ran": ran})
+        self._leave({"folded": plan.fold_ranks(), "ran": ran})
 
     def _leave(self, told: dict[str, Any]) -> None:
         mesh = next(iter(told["ran"].values()))["mesh"]

@@ -34,7 +34,7 @@ class Cluster:
         self._client = client
         self._asked = time.monotonic()
 
-    def lost(self) -> str:
+    def why_lost(self) -> str:
         """Why the scheduler counts as gone, '' as long as it is there.
 
         A connection that breaks says so; a machine that stops does not, so that it is asked now and then.

@@ -97,4 +97,4 @@ def _executor(jobs: int | None, dask: str | None) -> Iterator[tuple[Executor, Ca
             "--jobs is for this machine; a Dask cluster runs as many at a time as its workers have threads."
         )
     with connect_cluster(dask) as cluster:
-        yield cluster.executor, cluster.lost
+        yield cluster.executor, cluster.why_lost

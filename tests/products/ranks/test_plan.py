@@ -43,7 +43,7 @@ class World:
 
     def run(self) -> Plan:
         ran = {0: self.told(0)}
-        while missing := Plan(ran).missing():
+        while missing := Plan(ran).list_ranks_to_run():
             assert not set(missing) & set(ran)
             ran |= {rank: self.told(rank) for rank in missing}
         return Plan(ran)
@@ -63,7 +63,7 @@ worlds = st.integers(1, 3).flatmap(
 @given(worlds)
 def test_ranks_of_a_fold_do_equal_work(world: World) -> None:
     plan = world.run()
-    folded = plan.folded()
+    folded = plan.fold_ranks()
     assert sorted(rank for _, ranks in folded for rank in ranks) == list(range(prod(world.sizes)))
     for first, ranks in folded:
         assert first in plan.ran
@@ -73,7 +73,7 @@ def test_ranks_of_a_fold_do_equal_work(world: World) -> None:
 @settings(deadline=None)
 @given(worlds)
 def test_ranks_of_two_folds_do_other_work(world: World) -> None:
-    firsts = [repr(world.work(first)) for first, _ in world.run().folded()]
+    firsts = [repr(world.work(first)) for first, _ in world.run().fold_ranks()]
     assert len(set(firsts)) == len(firsts)
 
 
@@ -85,7 +85,7 @@ def test_a_mesh_of_a_thousand_runs_a_stage_at_a_time() -> None:
     """TP 8 x PP 16 x DP 8: each stage, and the rank at the end of its two other lines."""
     plan = World([16, 8, 8], {0}, [16, 8, 8]).run()
     assert len(plan.ran) == 16 * 2
-    assert [len(ranks) for _, ranks in plan.folded()] == [64] * 16
+    assert [len(ranks) for _, ranks in plan.fold_ranks()] == [64] * 16
 
 
 def test_a_program_that_asks_for_its_number_runs_as_each_rank() -> None:

@@ -151,13 +151,13 @@ def test_an_address(dask: Callable[[Callable[[], Any]], None], address: str) -> 
 def test_a_scheduler_is_asked_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     found = cluster.Cluster(client := Client(PLACE, 1.0, False))
     client.answers = False
-    assert found.lost() == ""  # it is not yet time to ask
+    assert found.why_lost() == ""  # it is not yet time to ask
     monkeypatch.setattr(cluster, "PULSE", 0.0)
-    assert found.lost() == "its scheduler gives no answer: TimeoutError"
+    assert found.why_lost() == "its scheduler gives no answer: TimeoutError"
     client.answers = True
-    assert found.lost() == ""
+    assert found.why_lost() == ""
     client.status = "connecting"
-    assert found.lost() == "the connection to its scheduler is lost"
+    assert found.why_lost() == "the connection to its scheduler is lost"
 
 
 COMMAND = ("a:make", "b:make", "--dask", PLACE, "-q")
