@@ -25,7 +25,7 @@ from .parameter_products import (
     attends,
     cause_of,
     in_image_encoder,
-    indexes,
+    in_indexer,
     output_mixed_with_queries,
     passes_of,
 )
@@ -192,7 +192,7 @@ class _Terms:
         free = [op for op in own if op.id not in self.claimed]
         if kind == HEAD:
             return [op for op in free if op.id in self.of.read and not in_image_encoder(op, term.attrs)]
-        inside = [op for op in free if indexes(op) == (kind in (INDEXER, SCORES))]
+        inside = [op for op in free if in_indexer(op) == (kind in (INDEXER, SCORES))]
         if kind in (INDEXER, SCORES):
             return [op for op in inside if (op.id in self.of.read) == (kind == INDEXER)]
         if kind == ATTENTION:
@@ -273,7 +273,7 @@ class _Terms:
             return ONCE
         if self.of.weights and in_image_encoder(op, self.of.weights[0]):
             return Cause.VISION_LEFT_OUT, "the formula has no term for this product of the encoder of images"
-        if indexes(op):
+        if in_indexer(op):
             return Cause.INDEXER_LEFT_OUT, "the formula has no term for this product of the indexer"
         if op.id in self.of.routers:
             return Cause.OP_NOT_COUNTED, "the formula has no term for the router"

@@ -235,7 +235,7 @@ def attends(op: Op, softmax: Iterable[str]) -> bool:
     return "attention" in op.op or any(near)
 
 
-def indexes(op: Op) -> bool:
+def in_indexer(op: Op) -> bool:
     """Whether a product is one of an indexer, which chooses the keys of sparse attention."""
     return INDEXER in op.layer.split(".")
 
@@ -257,7 +257,7 @@ def passes_of(kind: str, passes: int) -> list[tuple[int, tuple[str, ...]]]:
 def attention_products(layers: Sequence[str], trace: Trace) -> list[Op]:
     """The products of attention inside the layers, without those of an indexer."""
     softmax = softmaxes(trace, layers)
-    return [op for op in products(trace) if layer_of(op, layers) and attends(op, softmax) and not indexes(op)]
+    return [op for op in products(trace) if layer_of(op, layers) and attends(op, softmax) and not in_indexer(op)]
 
 
 def recurrent(weights: Iterable[Facts], layers: Sequence[str], trace: Trace) -> list[Op]:
@@ -265,4 +265,4 @@ def recurrent(weights: Iterable[Facts], layers: Sequence[str], trace: Trace) -> 
     read = {op.id for ops in products_by_parameter(weights, trace).values() for op in ops}
     softmax = softmaxes(trace, layers)
     free = [op for op in products(trace) if op.id not in read and layer_of(op, layers)]
-    return [op for op in free if not attends(op, softmax) and not indexes(op)]
+    return [op for op in free if not attends(op, softmax) and not in_indexer(op)]

@@ -43,7 +43,7 @@ class LanguageModel:
     @property
     def mfu_flops(self) -> int:
         """FLOPs of the training step without recomputation: the numerator of MFU. Raises NotInResult for a forward pass."""
-        return self._of_step("MFU", self.result.once)
+        return self._of_step("MFU", self.result.ran_once)
 
     @property
     def hfu_flops(self) -> int:
@@ -68,7 +68,7 @@ class LanguageModel:
         from .report import why
 
         return formulas(
-            (q.name, q.step, None if q.step is None else Fraction(q.step, self.result.once), q.residual, why(q))
+            (q.name, q.step, None if q.step is None else Fraction(q.step, self.result.ran_once), q.residual, why(q))
             for q in self.result.quotes
         )
 

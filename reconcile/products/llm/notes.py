@@ -19,7 +19,7 @@ def per_token(found: Comparison, flops: int) -> str:
 
 def ratio(found: Comparison, flops: int) -> str:
     """``1.0545``: the ratio to the work that ran once. A ratio that only rounds to 1 adds the difference in FLOPs."""
-    return multiple(flops, found.once)
+    return multiple(flops, found.ran_once)
 
 
 def recurrence_note(found: Comparison) -> list[str]:
@@ -46,7 +46,7 @@ def packing_note(found: Comparison) -> list[str]:
 
 def encoder_decoder_note(found: Comparison) -> list[str]:
     """What a token is of an encoder with a decoder, in a sentence."""
-    if not found.sides:
+    if not found.encoder_decoder:
         return []
     return [
         f"The encoder and the decoder have {number(found.seq)} tokens each: a token is one of the encoder with one of the "
@@ -56,7 +56,7 @@ def encoder_decoder_note(found: Comparison) -> list[str]:
 
 def image_note(found: Comparison) -> list[str]:
     """What a formula's token is of a model of images, or where the images of a language model stand, in a sentence."""
-    if found.pictures:
+    if found.images_only:
         counted = any(quote.name == ELEMENTS and quote.step is not None for quote in found.quotes)
         but = f"; {ELEMENTS} takes the elements of its pixels, as its source does" if counted else ""
         return [
@@ -66,9 +66,9 @@ def image_note(found: Comparison) -> list[str]:
     if not found.images:
         return []
     return [
-        f"The images of a sequence have {number(found.taken)} of its {number(found.seq)} tokens, as many as the model makes of "
-        "them. What ran has the encoder that makes them; a formula of layers has no term for it, and one of parameters "
-        "multiplies its weights by the tokens of the sequence."
+        f"The images of a sequence have {number(found.image_tokens)} of its {number(found.seq)} tokens, as many as the model "
+        "makes of them. What ran has the encoder that makes them; a formula of layers has no term for it, and one of "
+        "parameters multiplies its weights by the tokens of the sequence."
     ]
 
 
@@ -89,9 +89,9 @@ def capacity_note(found: Comparison) -> list[str]:
 
 def prediction_layers_note(found: Comparison) -> list[str]:
     """That the model lacks the layers of its configuration that predict further tokens, in a sentence."""
-    if not found.further:
+    if not found.configured_mtp_layers:
         return []
-    layers = f"{found.further} layers" if found.further > 1 else "a layer"
+    layers = f"{found.configured_mtp_layers} layers" if found.configured_mtp_layers > 1 else "a layer"
     return [
         f"The configuration states {layers} of multi-token prediction. The model that ran has none, so neither what ran nor MFU "
         "has its work; a formula that counts it has the cause prediction-layers-counted."
@@ -103,12 +103,12 @@ def sparse_attention_note(found: Comparison) -> list[str]:
     if not found.topk:
         return []
     told = [f"The indexer of sparse attention takes {per_token(found, found.indexer)} FLOPs per {found.unit}."]
-    if found.attention and found.chosen != found.once:
+    if found.attention and found.with_chosen_keys != found.ran_once:
         told.append(
             f"Attention on all keys ran, {per_token(found, found.attention)}, with a mask for those that it did not choose. A "
             f"kernel that reads {number(found.topk)} keys for a token at most makes that "
-            f"{per_token(found, found.attention - found.once + found.chosen)}, and {per_token(found, found.chosen)} of the whole "
-            "step: say which of both your MFU is."
+            f"{per_token(found, found.attention - found.ran_once + found.with_chosen_keys)}, and "
+            f"{per_token(found, found.with_chosen_keys)} of the whole step: say which of both your MFU is."
         )
     return [" ".join(told)]
 

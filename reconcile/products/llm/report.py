@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from ...core.number_format import format_signed, number
 from ...core.registry import known_counters
 from ...report.document import Document, Inline, Items, Span, Text, markdown, strong, tabulate, terminal
-from .comparison import AGAIN, PREFIX, Comparison, Quote
+from .comparison import PREFIX, ROW_RECOMPUTED, Comparison, Quote
 from .notes import notes, per_token, ratio
 
 SCHEMA = 1
@@ -29,16 +29,20 @@ def numerators(found: Comparison) -> list[str]:
     """The numbers to use, each in a sentence: for MFU and HFU, or of a forward pass."""
     if not found.training:
         return [
-            f"Forward: {per_token(found, found.once)} FLOPs per {found.unit}, whole attention.",
+            f"Forward: {per_token(found, found.ran_once)} FLOPs per {found.unit}, whole attention.",
             *_describe_unmasked_work(found, "your number"),
         ]
     once, ran = (
         f"{per_token(found, flops)} FLOPs per {found.unit} ({number(flops)} per step)"
-        for flops in (found.once, found.ran)
+        for flops in (found.ran_once, found.ran)
     )
     mfu = f"MFU: {once}, whole attention, as in PaLM's definition."
     hfu = f"HFU: {ran}"
-    more = f", of them {per_token(found, found.again)} for activations that are computed again." if found.again else ""
+    more = (
+        f", of them {per_token(found, found.recomputed)} for activations that are computed again."
+        if found.recomputed
+        else ""
+    )
     return [
         mfu,
         hfu + (more or ", the same: nothing is computed again."),
@@ -49,20 +53,24 @@ def numerators(found: Comparison) -> list[str]:
 def _describe_unmasked_work(found: Comparison, yours: str) -> list[str]:
     """The work that no causal mask discards, if that is less or not known."""
     if found.causal is None:
-        return [f"Without masked products: not known, {found.unseen}."]
-    if not found.unseen and found.causal == found.once:
+        return [f"Without masked products: not known, {found.causal_note}."]
+    if not found.causal_note and found.causal == found.ran_once:
         return []
-    kept = per_token(found, found.causal) + found.unseen
+    kept = per_token(found, found.causal) + found.causal_note
     return [f"If {yours} leaves masked products out, as some trainers do: {kept}. Say so beside it."]
 
 
 def cite(found: Comparison) -> str:
     """One sentence to publish."""
     version = ", ".join(f"{name} {number_}" for name, number_ in found.versions.items())
-    more = f", without {per_token(found, found.again)} for activations that are computed again" if found.again else ""
+    more = (
+        f", without {per_token(found, found.recomputed)} for activations that are computed again"
+        if found.recomputed
+        else ""
+    )
     return (
-        f"{found.model} takes {per_token(found, found.once)} FLOPs per {found.unit} of {found.step} (convention matmul: 2 per "
-        f"multiply-add of matrix products, whole attention{more}), recorded op by op by reconcile on {version}."
+        f"{found.model} takes {per_token(found, found.ran_once)} FLOPs per {found.unit} of {found.step} (convention matmul: 2 "
+        f"per multiply-add of matrix products, whole attention{more}), recorded op by op by reconcile on {version}."
     )
 
 
@@ -71,13 +79,15 @@ def describe_comparison(found: Comparison, *, brief: bool = False, verbose: bool
 
     ``brief`` is for a terminal: of a formula's causes the largest alone, with ``verbose`` each in a row of its own.
     """
-    ran = f"{number(found.once)} per {'step' if found.training or not brief else 'call'}"
-    rows: list[tuple[Inline, ...]] = [(Span(found.row, "emphasis"), per_token(found, found.once), "1", ran)]
-    if found.again:
-        again = "" if brief else f"{number(found.again)} per step"
-        rows.append((Span(AGAIN, "emphasis"), per_token(found, found.again), ratio(found, found.again), again))
-    if brief and found.causal is not None and not found.unseen and not (found.pictures and found.causal == found.once):
-        rows.append((Span("not masked", "emphasis"), per_token(found, found.causal), ratio(found, found.causal), ""))
+    ran = f"{number(found.ran_once)} per {'step' if found.training or not brief else 'call'}"
+    rows: list[tuple[Inline, ...]] = [(Span(found.target_row, "emphasis"), per_token(found, found.ran_once), "1", ran)]
+    if found.recomputed:
+        again = "" if brief else f"{number(found.recomputed)} per step"
+        each = per_token(found, found.recomputed), ratio(found, found.recomputed)
+        rows.append((Span(ROW_RECOMPUTED, "emphasis"), *each, again))
+    unmasked = None if found.causal_note or (found.images_only and found.causal == found.ran_once) else found.causal
+    if brief and unmasked is not None:
+        rows.append((Span("not masked", "emphasis"), per_token(found, unmasked), ratio(found, unmasked), ""))
     if brief and found.attention:
         alone = per_token(found, found.attention), ratio(found, found.attention), "its two products, on all keys"
         rows.append((Span("attention alone", "emphasis"), *alone))
@@ -98,7 +108,7 @@ def describe_comparison(found: Comparison, *, brief: bool = False, verbose: bool
             tabulate(f"formula|FLOPs per {found.unit}>|{columns}", rows),
             *([Text("(+ 2: two more causes; -v shows each with its amount)", "dim")] if more else []),
             *(Items(tuple(f"{quote.name}: {line}." for line in quote.terms)) for quote in found.quotes if quote.terms),
-            Items(tuple(f"{', '.join(names)}: {reason}." for reason, names in found.refused.items())),
+            Items(tuple(f"{', '.join(names)}: {reason}." for reason, names in found.formulas_without_number.items())),
         ),
         found.exit_code == 0,
     )
@@ -151,27 +161,27 @@ def data(found: Comparison) -> str:
         "batch": found.batch,
         "seq": found.seq,
         "lengths": list(found.lengths),
-        "sides": found.sides,
+        "sides": found.encoder_decoder,
         "per": found.unit,
-        "text": found.text,
+        "text": found.text_tokens,
         "images": found.images,
-        "image_tokens": found.taken,
+        "image_tokens": found.image_tokens,
         "image_size": list(found.pixels),
         "expert_capacity": found.capacity,
         "dropped": found.dropped,
         "parameters": found.parameters,
         "trained": found.trained,
         "recurrent": found.recurrent,
-        "further": found.further,
+        "further": found.configured_mtp_layers,
         "topk": found.topk,
         "indexer": found.indexer,
         "attention": found.attention,
-        "chosen_keys": found.chosen if found.topk and found.attention else None,
+        "chosen_keys": found.with_chosen_keys if found.topk and found.attention else None,
         "ran": found.ran,
-        "recomputation": found.again,
+        "recomputation": found.recomputed,
         "not_masked": found.causal,
-        "masks_not_seen": found.unseen.lstrip(", "),
-        "mfu_per_step": found.once if found.training else None,
+        "masks_not_seen": found.causal_note.lstrip(", "),
+        "mfu_per_step": found.ran_once if found.training else None,
         "hfu_per_step": found.ran if found.training else None,
         "cite": cite(found),
         "versions": dict(found.versions),

@@ -31,9 +31,9 @@ def formulas(config: Path, seq: int, stated: str) -> tuple[Numerator, ...]:
 def numerators(compared: Comparison) -> list[Numerator]:
     """The formulas of a comparison that have a number, each as what ran and the causes by which it differs."""
     each = compared.tokens
-    found = [Numerator(RAN, "what ran", "recorded op by op", {"what ran": Fraction(compared.once, each)})]
-    if compared.causal is not None and not compared.unseen:
-        mask = {"mask": compared.once - compared.causal}
+    found = [Numerator(RAN, "what ran", "recorded op by op", {"what ran": Fraction(compared.ran_once, each)})]
+    if compared.causal is not None and not compared.causal_note:
+        mask = {"mask": compared.ran_once - compared.causal}
         title = "what ran, without masked products"
         found.append(_make_numerator(compared, KEPT, title, "recorded op by op", mask))
     for quote in compared.quotes:
@@ -52,4 +52,4 @@ def numerators(compared: Comparison) -> list[Numerator]:
 def _make_numerator(compared: Comparison, name: str, title: str, source: str, causes: dict[str, int]) -> Numerator:
     parts = {cause: Fraction(-amount, compared.tokens) for cause, amount in causes.items() if amount}
     cost = 0 if name in KNOWN else FAR
-    return Numerator(name, title, source, {"what ran": Fraction(compared.once, compared.tokens), **parts}, cost)
+    return Numerator(name, title, source, {"what ran": Fraction(compared.ran_once, compared.tokens), **parts}, cost)

@@ -53,7 +53,7 @@ def forward() -> Any:
 
 def test_what_ran_is_a_closed_form(page: Any) -> None:
     assert (page.batch, page.seq, page.tokens) == (B, T, TOKENS)
-    assert (page.ran, page.once, page.again, page.causal) == (RAN, RAN, 0, KEPT)
+    assert (page.ran, page.ran_once, page.recomputed, page.causal) == (RAN, RAN, 0, KEPT)
 
 
 def test_every_formula_is_there_and_adds_up(page: Any) -> None:
@@ -73,7 +73,7 @@ def test_the_exact_formulas_come_first_and_are_recommended(page: Any) -> None:
 
 
 def test_a_forward_pass_is_a_third_of_the_step(page: Any, forward: Any) -> None:
-    assert (forward.ran, forward.again, forward.causal) == (RAN // 3, 0, KEPT // 3)
+    assert (forward.ran, forward.recomputed, forward.causal) == (RAN // 3, 0, KEPT // 3)
     with_number = [q for q in forward.quotes if q.step is not None]
     assert [q.name for q in with_number if q.residual or q.step + sum(q.causes.values()) != RAN // 3] == []
     assert len(with_number) >= 12
@@ -90,7 +90,7 @@ def test_it_fits_80_columns(of: str, request: pytest.FixtureRequest) -> None:
 
 
 def test_what_is_not_known_is_said(page: Any) -> None:
-    unknown = replace(page, causal=None, unseen="a mask whose values are not known")
+    unknown = replace(page, causal=None, causal_note="a mask whose values are not known")
     data = json.loads(report.data(unknown))
     assert (data["not_masked"], data["masks_not_seen"]) == (None, "a mask whose values are not known")
 
@@ -102,14 +102,14 @@ def test_a_residual_is_never_hidden(page: Any) -> None:
 
 
 def test_recomputed_activations_are_of_hfu_alone(page: Any) -> None:
-    again = replace(page, ran=RAN + 4 * TOKENS, again=4 * TOKENS)
+    again = replace(page, ran=RAN + 4 * TOKENS, recomputed=4 * TOKENS)
     mfu, hfu = report.numerators(again)[:2]
     assert f"{RAN // TOKENS:,} FLOPs per token" in mfu
     assert f"{RAN // TOKENS + 4:,} FLOPs per token (106,032 per step), of them 4 for activations" in hfu
     assert again.exact == page.exact
     assert (again.causal, page.causal) == (KEPT, KEPT)
-    assert f"\n{llm.AGAIN}" in report.to_text(again)
-    assert f"| *{llm.AGAIN}* | 4 |" in report.to_markdown(again)
+    assert f"\n{llm.ROW_RECOMPUTED}" in report.to_text(again)
+    assert f"| *{llm.ROW_RECOMPUTED}* | 4 |" in report.to_markdown(again)
 
 
 class Checkpointed(Decoder):
@@ -126,7 +126,7 @@ def test_with_checkpoints_causes_lead_to_the_number_beside_them() -> None:
     _, result = run(Checkpointed())
     again = 2 * L * (LAYER * TOKENS + FULL - F * H * TOKENS)
     found = llm.compare_formulas(result, FACTS, "tiny")
-    assert (found.once, found.again, found.ran) == (RAN, again, RAN + again)
+    assert (found.ran_once, found.recomputed, found.ran) == (RAN, again, RAN + again)
     with_number = [q for q in found.quotes if q.step is not None]
     assert [q.name for q in with_number if q.residual or q.step + sum(q.causes.values()) != RAN] == []
     by = {q.name: q.causes.get("recomputed", 0) for q in with_number}
@@ -136,7 +136,7 @@ def test_with_checkpoints_causes_lead_to_the_number_beside_them() -> None:
     assert booked["formula:6n"]["recomputed"] == again
     assert "recomputed" not in booked["formula:gpt-neox-hfu"]
     text = report.to_text(found)
-    assert f"\n{llm.ONCE} " in text
+    assert f"\n{llm.ROW_WITHOUT_RECOMPUTATION} " in text
     assert f"without {report.per_token(found, again)} for activations that are computed again" in text.replace(
         "\n", " "
     )

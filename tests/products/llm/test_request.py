@@ -100,7 +100,7 @@ def test_a_model_at_hand_has_the_same_numbers(found: Any) -> None:
 
 def test_a_forward_pass_has_no_utilisation() -> None:
     found = reconcile.llm(make, pass_="forward")
-    assert found.result.once == RAN // 3
+    assert found.result.ran_once == RAN // 3
     with pytest.raises(reconcile.NotInResult, match="MFU is of a training step"):
         _ = found.mfu_flops
 

@@ -47,7 +47,7 @@ def found() -> Any:
 def test_attention_on_all_keys_and_on_those_chosen(found: Any) -> None:
     index = 2 * (INDEX + SCORES + SUM)
     assert (found.ran, found.indexer, found.attention, found.topk) == (RAN, index, ATTENTION, TOPK)
-    assert (found.chosen, found.further) == (RAN - ATTENTION + CHOSEN, 0)
+    assert (found.with_chosen_keys, found.configured_mtp_layers) == (RAN - ATTENTION + CHOSEN, 0)
     (sentence,) = notes.sparse_attention_note(found)
     per = [notes.per_token(found, flops) for flops in (index, ATTENTION, CHOSEN, RAN - ATTENTION + CHOSEN)]
     assert re.findall(NUMBER, sentence) == [per[0], per[1], str(TOPK), per[2], per[3]]
@@ -58,7 +58,7 @@ def test_attention_on_all_keys_and_on_those_chosen(found: Any) -> None:
 @pytest.mark.slow
 def test_all_keys_are_chosen_of_a_short_sequence() -> None:
     found = page(indexed(index_topk=2 * T))
-    assert found.chosen == found.ran
+    assert found.with_chosen_keys == found.ran
     (sentence,) = notes.sparse_attention_note(found)
     assert re.findall(NUMBER, sentence) == [notes.per_token(found, found.indexer)]
 
