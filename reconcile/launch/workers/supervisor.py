@@ -25,7 +25,7 @@ from . import reaper, worker_files
 from .crashes import Log, death_of, refuse_model
 from .forked_workers import Forked, Offered
 from .reaper import MARK
-from .start import CALLED, end_process, end_afterwards, start_process
+from .start import CALLED, end_afterwards, end_process, start_process
 from .worker_files import Outcome
 
 POLL = 0.02

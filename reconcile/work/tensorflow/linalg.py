@@ -10,7 +10,15 @@ from __future__ import annotations
 from ...core.records import Op
 from ...core.work import SINGLE_COMPONENTS, UnknownWork, Work, complex_formula, formulas, no_arithmetic, prod
 from .. import linalg, ordering
-from ..common_formulas import COMPLEX_SOURCE, COMPLEX_UNKNOWN, per_column, per_matrix, per_output, solve, unknown_work_formula
+from ..common_formulas import (
+    COMPLEX_SOURCE,
+    COMPLEX_UNKNOWN,
+    per_column,
+    per_matrix,
+    per_output,
+    solve,
+    unknown_work_formula,
+)
 from ..complex_numbers import polynomials
 from ..contraction import dots
 from ..elementwise import ADD, MUL, SPECIAL
