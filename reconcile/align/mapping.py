@@ -64,7 +64,7 @@ def check(given: Path | None, write: Path | None, sides: Sequence[str]) -> None:
     if not os.path.isdir(write.absolute().parent):
         raise UsageError(f"--write-mapping {brief(write)}: there is no folder {brief(write.parent)}.")
     try:
-        user_files.regular(write)
+        user_files.check_regular(write)
     except FileNotFoundError:
         return
     except OSError as error:
@@ -106,7 +106,7 @@ def _row(paths: dict[str, tuple[str, ...]]) -> Match:
 
 
 def _lines(file: Path, sides: Sequence[str]) -> list[tuple[int, dict[str, str]]]:
-    text = user_files.text(file, "the mapping file")
+    text = user_files.read_text_file(file, "the mapping file")
     columns = _columns(sides)
     form = f"the columns are {', '.join(columns)}, of which {sides[0]} and {sides[1]} are needed"
     header: list[str] | None = None

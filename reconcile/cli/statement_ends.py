@@ -65,7 +65,7 @@ def choose(result: Answer, ends: tuple[str, str] | None) -> Statement | None:
     """The statement to show. Raises UsageError if an end is not in this run: of the other framework, or not installed."""
     from ..core.errors import UsageError
     from ..core.registry import known_counters
-    from ..engine.settle import absent_in
+    from ..engine.settle import packages_not_installed
     from ..engine.statements import statement_between
     from ..report.view import default_statement
 
@@ -75,7 +75,7 @@ def choose(result: Answer, ends: tuple[str, str] | None) -> Statement | None:
     if found is None:
         there = [*(x.counter for x in result.ledgers), *(t.name for t in result.traces)]
         end = next((e for e in ends if e not in there), ends[0])
-        lacking = {name for trace in result.traces for note in trace.notes for name in absent_in(note)}
+        lacking = {name for trace in result.traces for note in trace.notes for name in packages_not_installed(note)}
         counter = known_counters().get(end)
         if counter and counter.distribution in lacking:
             raise UsageError(f"{counter.distribution} is not installed in that environment, so {end} did not run.")

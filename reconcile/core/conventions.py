@@ -105,7 +105,8 @@ def load_conventions(path: Path) -> dict[str, Convention]:
     work would have negative FLOPs.
     """
     return {
-        name: _convention(path, name, table) for name, table in user_files.toml(path, "the convention file").items()
+        name: _convention(path, name, table)
+        for name, table in user_files.read_toml(path, "the convention file").items()
     }
 
 

@@ -92,7 +92,7 @@ def read_rows(
     ``written`` is the head of a file that the tool writes, which may have more columns. Raises UsageError for a file that cannot
     be read or has no rows, and as ``head_of``.
     """
-    lines = csv.reader(io.StringIO(user_files.text(path, what), newline=""))
+    lines = csv.reader(io.StringIO(user_files.read_text_file(path, what), newline=""))
     try:
         names = next(lines, [])
     except csv.Error as error:

@@ -16,7 +16,7 @@ from ..core.registry import known_counters
 from ..core.results import Residual
 from ..engine.booking import flops_per_unit
 from ..engine.ledger import reconcile_ledger
-from ..engine.reconcile import Missing, across
+from ..engine.reconcile import Missing, statement_across
 from ..engine.settle import Collected
 from ..engine.traces import differences, layer_work, trace_result
 from ..work import COMPONENTS, Work, known_part, load
@@ -159,7 +159,7 @@ def _because(drift: CounterDrift, old: Take, new: Take, convention: Convention) 
     causes = cause_changes(before, after)
     layers = dict.fromkeys([*(c.layer for c in drift.changes), *(c.layer for c in causes)])
     between = differences(ran, runs, aligned, convention)
-    statement = across(("before", before), between, ("now", after))
+    statement = statement_across(("before", before), between, ("now", after))
     return replace(
         drift,
         causes=causes,

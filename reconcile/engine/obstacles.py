@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from ..core.causes import State
 from .answer import Answer
-from .settle import blind
+from .settle import counters_that_cannot_see
 
 CLEAN = (State.EQUAL, State.EXPLAINED)
 
@@ -20,7 +20,7 @@ def list_obstacles(results: Mapping[str, Answer]) -> Iterable[str]:
         for trace in result.traces:
             if not trace.complete:
                 yield f"{name}: {trace.name}: {trace.reason}"
-        unseeing = blind(result.ledgers)
+        unseeing = counters_that_cannot_see(result.ledgers)
         for statement in result.statements:
             if statement.residual or (statement.state not in CLEAN and not unseeing & {statement.from_, statement.to}):
                 yield f"{name}: {statement.from_} to {statement.to}: {statement.state.value}: {statement.reason}"

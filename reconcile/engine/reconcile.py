@@ -53,7 +53,7 @@ class Facts:
     ledgers: tuple[Bridged | Ledger | Missing, ...]
 
 
-def facts(traces: Sequence[Trace | Missing], ledgers: Sequence[Ledger | Missing], align: Alignment) -> Facts:
+def gather_facts(traces: Sequence[Trace | Missing], ledgers: Sequence[Ledger | Missing], align: Alignment) -> Facts:
     """Weigh every trace, and bridge every ledger to the trace of its framework."""
     raw = {t.framework: t for t in traces if isinstance(t, Trace)}
     return Facts(
@@ -73,7 +73,7 @@ def reconcile(
     conventions: Conventions,
 ) -> Books:
     """As ``books_of``, of traces and ledgers whose facts are not known yet."""
-    return books_of(facts(traces, ledgers, align), conventions)
+    return books_of(gather_facts(traces, ledgers, align), conventions)
 
 
 def books_of(found: Facts, conventions: Conventions) -> Books:
@@ -106,11 +106,15 @@ def books_of(found: Facts, conventions: Conventions) -> Books:
             bare = _without_trace(ledger, known[ledger.framework], align)
             cells[ledger.counter] = bare.cells
             ledger_results.append(bare.ledger)
-    own = [(led.framework, _to_trace(led, known[led.framework], done_by, convention)) for led in ledger_results]
+    own = [
+        (led.framework, _statement_to_trace(led, known[led.framework], done_by, convention)) for led in ledger_results
+    ]
     statements = [statement for _, statement in own]
     for first, second in combinations(results, 2):
-        statements += _across(first, second, own, _between(raw, first, second, align, convention), convention)
-    layers = _layers(raw, work, cells, done_by, align)
+        statements += _statements_between(
+            first, second, own, _trace_differences(raw, first, second, align, convention), convention
+        )
+    layers = _layer_rows(raw, work, cells, done_by, align)
     return Books(tuple(results), tuple(ledger_results), layers, tuple(statements))
 
 
@@ -180,7 +184,7 @@ def _without_trace(ledger: Ledger, trace: TraceResult, align: Alignment) -> Reco
     return replace(bare, ledger=replace(bare.ledger, state=State.NOT_COMPARABLE, reason=reason))
 
 
-def _to_trace(
+def _statement_to_trace(
     ledger: LedgerResult, trace: TraceResult, bridged: Mapping[str, Reconciled], convention: Convention
 ) -> Statement:
     name = trace_name(ledger.framework)
@@ -202,7 +206,7 @@ def _why_blocked(ledger: LedgerResult, trace: TraceResult) -> tuple[State, str] 
     return None
 
 
-def _between(
+def _trace_differences(
     raw: Mapping[str, WeighedTrace], first: TraceResult, second: TraceResult, align: Alignment, convention: Convention
 ) -> tuple[Adjustment, ...]:
     if not (first.complete and second.complete):
@@ -210,7 +214,7 @@ def _between(
     return differences_of(raw[first.framework], raw[second.framework], align, convention)
 
 
-def _across(
+def _statements_between(
     first: TraceResult,
     second: TraceResult,
     own: Sequence[tuple[str, Statement]],
@@ -247,10 +251,10 @@ def between_runs(a: End, b: End, align: Alignment, convention: Convention) -> St
     left = reconcile_ledger(a.ledger, a.trace, align, convention)
     right = reconcile_ledger(b.ledger, b.trace, align, convention)
     middle = () if a.trace is b.trace else differences(a.trace, b.trace, align, convention)
-    return across((a.name, left), middle, (b.name, right))
+    return statement_across((a.name, left), middle, (b.name, right))
 
 
-def across(a: tuple[str, Reconciled], middle: Sequence[Adjustment], b: tuple[str, Reconciled]) -> Statement:
+def statement_across(a: tuple[str, Reconciled], middle: Sequence[Adjustment], b: tuple[str, Reconciled]) -> Statement:
     """The statement from ledger to ledger, each with its name; ``middle`` leads from the work of the first to that of the
     second."""
     left, right = _close_ledger(*a), _close_ledger(*b)
@@ -271,7 +275,7 @@ def _close_ledger(name: str, done: Reconciled) -> Statement:
     return close_statement(name, f"{name}: trace", (total, ran), done.adjustments, done.residuals)
 
 
-def _layers(
+def _layer_rows(
     raw: Mapping[str, WeighedTrace],
     work: Mapping[str, Mapping[str, int | None]],
     cells: Mapping[str, Mapping[str, int]],

@@ -31,7 +31,7 @@ from ..core.records import (
 )
 from ..core.results import LedgerResult, Match
 from .answer import Answer
-from .reconcile import Books, Facts, Missing, books_of, facts
+from .reconcile import Books, Facts, Missing, books_of, gather_facts
 
 NOT_INSTALLED_NOTE = "not installed, so it was not run beside the others: %s"
 """Note of a trace whose framework has more counters than could run."""
@@ -63,9 +63,9 @@ def _settle_conventions(
 ) -> list[Answer]:
     """The answers under the chosen convention and under each of the others."""
     align, rows = _align_traces(collected, mapping)
-    found = facts(collected.traces, collected.ledgers, align)
+    found = gather_facts(collected.traces, collected.ledgers, align)
     asked = [conventions.chosen, *(c for c in others if c.name != conventions.chosen.name)]
-    return [_answer(collected, found, rows, replace(conventions, chosen=convention)) for convention in asked]
+    return [_make_answer(collected, found, rows, replace(conventions, chosen=convention)) for convention in asked]
 
 
 def without_absent(collected: Collected, asked: Collection[str]) -> Collected:
@@ -87,7 +87,7 @@ def without_absent(collected: Collected, asked: Collection[str]) -> Collected:
     return replace(collected, traces=tuple(traces), ledgers=tuple(x for x in collected.ledgers if x not in gone))
 
 
-def absent_in(note: str) -> list[str]:
+def packages_not_installed(note: str) -> list[str]:
     """The packages that a note of a trace names as not installed; none if it says something else."""
     before, _, names = note.partition(NOT_INSTALLED_NOTE.removesuffix("%s"))
     return [] if before or not names else names.split(", ")
@@ -111,15 +111,15 @@ def _keep_call(trace: Trace) -> Trace:
     return trace._replace(ops=ops, layers=tuple(dict.fromkeys(op.layer for op in ops)))
 
 
-def _answer(collected: Collected, found: Facts, rows: tuple[Match, ...], conventions: Conventions) -> Answer:
+def _make_answer(collected: Collected, found: Facts, rows: tuple[Match, ...], conventions: Conventions) -> Answer:
     meta = collected.meta
     books = books_of(found, conventions)
     return Answer(
         model=meta["name"],
-        pass_=_describe_cache(meta.get("context")) or "+".join(_phases(collected.traces)),
+        pass_=_describe_cache(meta.get("context")) or "+".join(_phases_that_ran(collected.traces)),
         convention=conventions.chosen,
         params=meta["params"],
-        environment=_environment(collected),
+        environment=_package_versions(collected),
         description=meta["doc"],
         traces=books.traces,
         ledgers=books.ledgers,
@@ -127,12 +127,12 @@ def _answer(collected: Collected, found: Facts, rows: tuple[Match, ...], convent
         statements=books.statements,
         exit_code=exit_code(books),
         notes=tuple(meta["notes"]),
-        inputs=_inputs(collected),
+        inputs=_inputs_by_framework(collected),
         alignment=rows,
     )
 
 
-def _inputs(collected: Collected) -> dict[str, str]:
+def _inputs_by_framework(collected: Collected) -> dict[str, str]:
     """The model's inputs by framework: from its trace, else from the pair."""
     given = ", ".join(f"{dtype} {tuple(shape)}" for _, shape, dtype in collected.meta.get("inputs", ()))
     texts = {}
@@ -143,7 +143,7 @@ def _inputs(collected: Collected) -> dict[str, str]:
     return {framework: text for framework, text in texts.items() if text}
 
 
-def _phases(traces: tuple[Trace | Missing, ...]) -> tuple[str, ...]:
+def _phases_that_ran(traces: tuple[Trace | Missing, ...]) -> tuple[str, ...]:
     """The phases that ran, in order; a training step is one phase, and the forward pass stands in if there is no trace."""
     ran = {op.phase for trace in traces if isinstance(trace, Trace) for op in trace.ops}
     if {LOSS, OPTIMIZER} & ran:
@@ -164,7 +164,7 @@ def exit_code(books: Books) -> int:
     A counter that cannot see this pass, or cannot count this model, leaves nothing open if another counter was run. Neither does
     a trace that is missing for the same reason: the model could not be made for that counter.
     """
-    unseeing = blind(books.ledgers)
+    unseeing = counters_that_cannot_see(books.ledgers)
     reasons = {(led.framework, led.reason) for led in books.ledgers if led.counter in unseeing}
     unmade = {t.name for t in books.traces if (t.framework, t.reason) in reasons}
     states = {t.state for t in books.traces if t.name not in unmade}
@@ -175,13 +175,13 @@ def exit_code(books: Books) -> int:
     return EXIT_FAILED if states & {State.FAILED, State.SKIPPED} else EXIT_OK
 
 
-def blind(ledgers: Sequence[LedgerResult]) -> set[str]:
+def counters_that_cannot_see(ledgers: Sequence[LedgerResult]) -> set[str]:
     """Counters that cannot see this pass or cannot count this model; empty if that is true of all counters."""
     counters = {led.counter for led in ledgers if led.state is State.NOT_COMPARABLE and led.total is None}
     return counters if len(counters) < len(ledgers) else set()
 
 
-def _environment(collected: Collected) -> dict[str, str]:
+def _package_versions(collected: Collected) -> dict[str, str]:
     versions = {"reconcile": __version__}
     for record in (*collected.traces, *collected.ledgers):
         if not isinstance(record, Missing):

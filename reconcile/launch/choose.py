@@ -16,7 +16,7 @@ from typing import Any
 from ..core.conventions import BUILT_IN, NAMED, Conventions, choose, load_conventions
 from ..core.errors import UsageError, brief, reason, unknown
 from ..core.registry import frameworks, known_counters, list_default_counters, title
-from ..core.user_files import regular
+from ..core.user_files import check_regular
 from ..model_zoo import loading
 from ..model_zoo.pair import PairError
 from ..work import load, restore_registry
@@ -185,7 +185,7 @@ def pair_path(model: str) -> str:
     """Path of the pair file that a model's name or path stands for. Raises UsageError, with the nearest names."""
     path = loading.pair_path(model)
     try:
-        regular(Path(path))
+        check_regular(Path(path))
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
         if not model.endswith(".py") and (os.sep not in model or isinstance(error, FileNotFoundError)):
             if os.path.exists(f"{model}.py"):

@@ -16,7 +16,7 @@ from ..core.causes import State
 from ..core.number_format import number
 from ..core.results import LedgerResult, Statement, TraceResult
 from ..engine.answer import Answer
-from ..engine.settle import blind
+from ..engine.settle import counters_that_cannot_see
 from ..engine.verdict import CounterVerdict
 from ..report import document, foot, json, view
 from ..report.csv import to_csv as run_csv
@@ -154,7 +154,9 @@ def summary(result: MatrixResult) -> str:
 def _find_unseeing(result: MatrixResult) -> set[str]:
     """The counters that cannot see this pass or cannot count this model, with their environments: they leave nothing open."""
     cells = [(cell.environment.name, cell.result.ledgers) for cell in result.cells if cell.result is not None]
-    return {f"{environment}: {counter}" for environment, ledgers in cells for counter in blind(ledgers)}
+    return {
+        f"{environment}: {counter}" for environment, ledgers in cells for counter in counters_that_cannot_see(ledgers)
+    }
 
 
 def _neighbours(result: MatrixResult) -> str:

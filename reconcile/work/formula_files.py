@@ -65,7 +65,7 @@ def load_formulas(files: tuple[Path, ...], timeout: float = 0.0) -> None:
     limit = max(LIMIT, timeout / SHARE)
     own = registered_formulas()
     for file in files:
-        text = user_files.text(file, "the formula file")
+        text = user_files.read_text_file(file, "the formula file")
         before = registered_formulas()
         with collect_second_formulas(own) as completing:
             _call_within(file, limit, f"the formula file {file}", partial(_execute, text, file))

@@ -14,7 +14,7 @@ import pytest
 from reconcile.align.mapping import check as check_mapping
 from reconcile.core.conventions import BUILT_IN
 from reconcile.core.errors import ReconcileError, UsageError, short
-from reconcile.core.user_files import DEEP, Unsound, parse_json
+from reconcile.core.user_files import MAX_DEPTH, Unsound, parse_json
 from reconcile.drift import baselines
 from reconcile.drift.check import between, check
 from reconcile.drift.report import details, verdict
@@ -159,7 +159,7 @@ def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
 def test_endless_files_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="cannot read the file /dev/zero: it is neither a file nor a folder"):
         baselines.load(Path("/dev/zero"))
-    monkeypatch.setattr("reconcile.core.user_files.LARGEST", 2 << 20)
+    monkeypatch.setattr("reconcile.core.user_files.MAX_FILE_BYTES", 2 << 20)
     (tmp_path / "long").write_bytes(bytes(3 << 20))
     with pytest.raises(UsageError, match=r"the file .*long: it is larger than 2 MiB"):
         baselines.load(tmp_path / "long")
@@ -188,7 +188,7 @@ def test_decode_reads_a_damaged_one_or_refuses_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['{"a": 1e400}', '{"a": -Infinity}', "[NaN]", '"\\ud83d\\ude00"', "[" * DEEP + "]" * DEEP]
+    "text", ['{"a": 1e400}', '{"a": -Infinity}', "[NaN]", '"\\ud83d\\ude00"', "[" * MAX_DEPTH + "]" * MAX_DEPTH]
 )
 def test_what_json_of_ours_may_hold(text: str) -> None:
     parse_json(text)

@@ -19,7 +19,7 @@ POSTPONED = "from __future__ import annotations\n"
 @functools.cache
 def settings() -> dict[str, Any]:
     """What pyproject.toml says to ruff."""
-    found: dict[str, Any] = user_files.toml(ROOT / "pyproject.toml", "the file")["tool"]["ruff"]
+    found: dict[str, Any] = user_files.read_toml(ROOT / "pyproject.toml", "the file")["tool"]["ruff"]
     return found
 
 

@@ -105,7 +105,7 @@ def test_such_a_program_is_found(program: str) -> None:
 
 
 ENVIRONMENTS = set(
-    user_files.toml(ROOT / "reconcile" / "launch" / "environments" / "environments.toml", "the environment file")
+    user_files.read_toml(ROOT / "reconcile" / "launch" / "environments" / "environments.toml", "the environment file")
 )
 DECLARING = "reconcile.launch.environments"
 """The module that declares the name of the running interpreter's environment."""

@@ -75,11 +75,11 @@ def load(path: Path | None = None) -> dict[str, Environment]:
     """
     environments = {
         name: _environment("environments.toml", name, table)
-        for name, table in user_files.toml(BUILT_IN_FILE, "the environment file").items()
+        for name, table in user_files.read_toml(BUILT_IN_FILE, "the environment file").items()
     }
     environments.update(_of_counters())
     if path is not None:
-        for name, table in user_files.toml(path, "the environment file").items():
+        for name, table in user_files.read_toml(path, "the environment file").items():
             if name in environments:
                 raise UsageError(f"{_where(str(path), name)}: this name is built in; choose another.")
             environments[name] = _environment(str(path), name, table)

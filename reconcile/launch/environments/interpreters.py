@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...core.errors import UsageError, brief, reason
-from ...core.user_files import regular
+from ...core.user_files import check_regular
 from ..workers.start import call_program
 
 PROBE = "import sys; print('%d.%d %s' % (sys.version_info[0], sys.version_info[1], sys.executable))"
@@ -80,7 +80,7 @@ def user_interpreter(text: str) -> tuple[Path, str]:
     elif not os.path.lexists(path) and os.sep not in text:
         path = Path(shutil.which(text) or path)
     try:
-        regular(path)
+        check_regular(path)
     except (OSError, ValueError) as error:
         why = f"cannot be used: {reason(error)}"
         if isinstance(error, FileNotFoundError):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...core.errors import Refused
-from ...core.user_files import regular
+from ...core.user_files import check_regular
 from ...worker.import_path import is_user_file
 
 END = 1 << 20
@@ -55,7 +55,7 @@ def refuse_model(sentence: str, folder: Path, declined: str = "") -> Refused:
 def _read_end(path: Path, length: int) -> str:
     """The end of a log; '' if the model's own code has removed it, or put something else in its place."""
     try:
-        start = max(0, regular(path) - length)
+        start = max(0, check_regular(path) - length)
         with path.open("rb") as file:
             file.seek(start)
             return file.read(length).decode("utf-8", errors="replace")

@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 from ...core.causes import State
 from ...core.conventions import BUILT_IN, MATMUL, Conventions
 from ...core.shapes import Shape, make, record, schema_of, table
-from ...core.user_files import exists
+from ...core.user_files import path_exists
 from ...engine.answer import Answer
 from ...engine.settle import Collected, settle
 from ...launch.workers.supervisor import abandon
@@ -150,7 +150,7 @@ def write_lines(schema: int, rows: Mapping[str, Any]) -> str:
 
 def read_rows(path: Path, kind: type[T], again: str = MAKE_GALLERY_AGAIN) -> dict[str, T]:
     """The rows in this file, each of that dataclass; none if there is no such file. Raises UsageError if it cannot be read."""
-    if not exists(path):
+    if not path_exists(path):
         return {}
     shape = Shape(record({"schema": {"const": SCHEMA}, "rows": table(schema_of(kind))}))
     return {name: make(kind, fields) for name, fields in shape.read(path, "the file", again)["rows"].items()}

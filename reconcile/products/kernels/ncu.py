@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ...core.errors import UsageError, brief
 from ...core.shapes import COUNT, Shape, list_of
-from ...core.user_files import parse_json, text
+from ...core.user_files import parse_json, read_text_file
 
 RANGES = "thread Domain:Push/Pop_Range"
 """Start of the head of the column with the ranges around a kernel."""
@@ -76,7 +76,7 @@ class Counted:
 
 def read_launches(path: Path) -> tuple[Counted, ...]:
     """The launches of a file, in order. Raises UsageError, which says what is wrong and how to record such a file."""
-    lines = [line for line in text(path, "the file of ncu").splitlines() if not line.startswith("==")]
+    lines = [line for line in read_text_file(path, "the file of ncu").splitlines() if not line.startswith("==")]
     try:
         rows = list(csv.reader(lines, strict=True))
     except csv.Error as error:

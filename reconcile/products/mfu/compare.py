@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import UsageError, brief, short
-from ...core.user_files import toml
+from ...core.user_files import read_toml
 from ...report.document import Document
 from .peaks import STATED, TERA, tera
 from .printed_number import Printed, claim
@@ -112,7 +112,7 @@ class Compared:
 
 def side(path: Path) -> Side:
     """Read one file. Raises UsageError."""
-    stated: dict[str, Any] = toml(path, "the setup")
+    stated: dict[str, Any] = read_toml(path, "the setup")
     for key in stated:
         if key not in KEYS:
             raise UsageError(

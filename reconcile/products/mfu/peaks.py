@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import UsageError, short
-from ...core.user_files import toml
+from ...core.user_files import read_toml
 from .printed_number import Printed
 
 TABLE = Path(__file__).with_name("peaks.toml")
@@ -131,7 +131,7 @@ def tera(flops: int) -> str:
 @cache
 def devices() -> tuple[Device, ...]:
     """Every device of the table."""
-    return tuple(map(_read_device, toml(TABLE, "the table of peaks")["device"]))
+    return tuple(map(_read_device, read_toml(TABLE, "the table of peaks")["device"]))
 
 
 def _read_device(entry: dict[str, Any]) -> Device:

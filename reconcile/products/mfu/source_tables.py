@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from ...core.errors import UsageError, brief
-from ...core.user_files import text
+from ...core.user_files import read_text_file
 from .peaks import LARGEST, TERA, Device, Peak, devices
 
 DTYPES = ("bf16", "fp16")
@@ -41,7 +41,7 @@ class Given:
 def read_peaks(path: Path) -> list[Given]:
     """What the file gives for every device that it has a number for. Raises UsageError."""
     try:
-        tree = ast.parse(text(path, "the source"))
+        tree = ast.parse(read_text_file(path, "the source"))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # MemoryError: it is nested too deeply
         raise UsageError(f"the source {brief(path)} is not Python: {error}.") from error
     tables = [table for node in ast.walk(tree) if (table := _table(node) or _rows(node))]

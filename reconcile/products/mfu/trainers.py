@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ...core.user_files import toml
+from ...core.user_files import read_toml
 
 TABLE = Path(__file__).with_name("trainers.toml")
 
@@ -28,7 +28,7 @@ class Entry:
 def every() -> tuple[Entry, ...]:
     """The whole table."""
     found = []
-    for trainer in toml(TABLE, "the table of trainers' peaks")["trainer"]:
+    for trainer in read_toml(TABLE, "the table of trainers' peaks")["trainer"]:
         for row in trainer["peaks"]:
             source = f"{trainer['file']} {row.pop('lines')}".strip()
             found += [Entry(trainer["name"], product, source=source, **row) for product in row.pop("products")]

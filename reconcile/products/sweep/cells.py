@@ -77,7 +77,9 @@ def manner_of(asked: Mapping[str, Any], formats: tuple[str, ...]) -> Manner:
     known = by_parameter()
     given = {name: value for name, value in asked.items() if value not in ((), known[name].default)}
     texts = {
-        name: {f"{number}-{path.name}": user_files.text(path, "the file") for number, path in enumerate(paths)}
+        name: {
+            f"{number}-{path.name}": user_files.read_text_file(path, "the file") for number, path in enumerate(paths)
+        }
         for name, paths in given.items()
         if known[name].kind is Kind.FILE
     }
@@ -210,7 +212,7 @@ def sources(cell: Cell, paths: Sequence[str]) -> dict[str, str]:
 def _digest(file: Path) -> str:
     """The SHA-256 of a file; why there is none where Python could not import it either: a broken link, a folder, a pipe."""
     try:
-        return hashlib.sha256(user_files.read_file(file, user_files.LARGEST)).hexdigest()
+        return hashlib.sha256(user_files.read_file(file, user_files.MAX_FILE_BYTES)).hexdigest()
     except OSError as error:
         return reason(error)
 

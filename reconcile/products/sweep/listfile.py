@@ -43,7 +43,7 @@ def read_list(
 
     Raises UsageError, naming the file, the entry and the key, for what cannot be used.
     """
-    data = user_files.toml(path, "the list")
+    data = user_files.read_toml(path, "the list")
     for key in data:
         if key != "model":
             raise UsageError(f"{path}: unknown key {short(key)}; a list has [[model]] tables and nothing else.")
