@@ -1,4 +1,4 @@
-"""TorchModel gives every counter a fresh module and example inputs, on meta without values or where it exceeds memory."""
+"""TorchModel gives every counter a fresh module and example inputs; on meta, without values, where its memory is not enough."""
 
 import sys
 from contextlib import ExitStack, contextmanager

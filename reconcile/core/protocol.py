@@ -99,9 +99,8 @@ class WorkerRequest(NamedTuple):
         recipe: Another way of building it; '' for the framework's current one.
         training: The optimiser of a training step; '' for a call.
         standard: Whether a compiled model takes that step in place of its own.
-        context: The number of tokens in the model's cache before the call: 0 for the call that fills it, None for a call without
-            a
-            cache.
+        context: The number of tokens in the model's cache before the call: 0 for the call that fills it, None for a call
+            without a cache.
         quick: Whether a PyTorch model is called once.
         lacking: The message if the framework is missing.
         trial: Whether to make a plain call before anything else.

@@ -1,7 +1,9 @@
-"""Runs ultralytics-thop's profile and returns its ledger: an entry per module with a rule, or that calls a counted function.
+"""Runs ultralytics-thop's profile, alone or as its get_flops does, and returns its ledger: an entry per module with a rule, or
+that calls a counted function.
 
-A rule's amount is recorded as the counter calls it, so nothing is derived from the total.  Keyword arguments of a module are in
-the order in which its ``forward`` takes them, as the rules get them.  PyTorch 2.0 and later.
+get_flops may profile one small image and multiply: then profile runs at that size and at the model's own, and get_flops.py
+makes one ledger of both.  A rule's amount is recorded as the counter calls it, so nothing is derived from the total.  Keyword
+arguments of a module are in the order in which its ``forward`` takes them, as the rules get them.  PyTorch 2.0 and later.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``reconcile formula``, its command line: fit.py finds the counts of a model as polynomials of its sizes."""
+"""``reconcile formula``, its command line: formula.py finds the counts of a model as polynomials of its sizes."""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""Micro-batches: calls that ranks run part by part, and what only they do to put the parts together (used by sums.py).
+"""Micro-batches: calls that ranks run part by part, how often they do, and what they add to put the parts together (sums.py).
 
 A pipeline's schedule runs each micro-batch by itself.  An op that several ranks run so differs from one device's in two ways: it
 runs on several ranks, and once for each part.  Shapes and calls tell both apart: of p equal parts of one dimension, p calls for
-each of one device's.  The gradients of a weight are added then (autograd's AccumulateGrad) and scaled by their number
-(torch/distributed/pipelining/stage.py, ``scale_grads``), and the mean of a loss ends in a division for each.
+each of one device's (``count_ranks``, ``times_done``, ``covered_calls``), and the mean of a loss ends in a division for each.
+The gradients of a weight are added then (autograd's AccumulateGrad: ``added_gradients``) and scaled by their number
+(torch/distributed/pipelining/stage.py, ``scale_grads``: ``are_gradients_scaled``).  ``ran_before`` checks that ranks recompute
+only calls of their own forward pass; ``readers`` says how many ranks of a stage read one batch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Renders a :class:`Document` as an HTML page: one file that contains everything and sends no request."""
+"""Renders a :class:`Document` as HTML: a page, in one file that contains everything and sends no request, or a ``<div>``.
+
+``to_fragment`` makes the ``<div>``, with its own style, for a notebook; ``blocks_to_html`` blocks alone, for other pages.
+"""
 
 from __future__ import annotations
 

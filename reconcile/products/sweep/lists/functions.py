@@ -1,4 +1,7 @@
-"""The public functions of any module, in a process of its own: it imports the standard library and that module alone."""
+"""The names of a module's public functions that can be called without arguments.
+
+For a process of its own: it imports the standard library and that module alone.
+"""
 
 from __future__ import annotations
 
