@@ -33,8 +33,8 @@ ELSEWHERE = {
     r"reconcile sweep keras\.applications --dask ": "sweep", r"reconcile sweep (timm|torchvision) ": "libraries",
     r"reconcile zoo gallery$": "gallery", r"reconcile zoo scorecard$": "scorecard",
     r"reconcile matrix --model gru_demo$": "matrix", r"pip install 'flop-reconcile\[\w+\]'$": "demo",
-    r"pip install -e mine$": "test", r"reconcile counter (conform|draft) mine$": "test", r"reconcile run --jax ": "matrix",
-    r"reconcile run --torch (titan|olmo):": "fresh", r"reconcile llm config\.json ": "llm",
+    r"pip install -e \./reconcile-mine$": "test", r"reconcile counter (conform|draft) mine$": "test",
+    r"reconcile run --jax ": "matrix", r"reconcile run --torch (titan|olmo):": "fresh", r"reconcile llm config\.json ": "llm",
     r"reconcile mfu .*--config config\.json": "llm",
 }  # fmt: skip
 """What takes half an hour, or has to install something: the target of the Makefile that does so, or does the same."""
@@ -229,8 +229,8 @@ SECTIONS = sections()
 MINUTES = (
     "Count a model of your own", "A script as it is", "Report a bug of a counter", "Count all sizes at once",
     "Upgrade a framework, or check a published figure", "A figure that a counter prints in its README",
-    "The same network otherwise", "Use the zoo", "Correct the alignment", "A disclosure of training operations",
-    "What your modules see", "One command", "Real processes", "Threads with such numbers",
+    "The same network at other sizes and settings", "Use the zoo", "Correct the alignment",
+    "A disclosure of training operations", "What your modules see", "One command", "Real processes", "Threads with such numbers",
 )  # fmt: skip
 """Headings of sections that take up to a minute each: other tests run these commands on smaller models."""
 
