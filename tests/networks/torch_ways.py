@@ -149,6 +149,8 @@ def gradient(rng: Any, shape: Shape) -> Block | None:
         return found
 
     inner = along(blocks, True, False)[0]
+    if functional:  # the gradient of oneDNN's LSTM that has a gradient itself computes the gates again (mkldnn/RNN.cpp)
+        inner += Cost(again=sum(block.cost(True).forward for block in blocks if block.name.startswith("lstm_x")))
     return Block(
         f"{'func_' if functional else ''}gradient({', '.join(b.name for b in blocks)})", Apply(run, inner=sequence(blocks)),
         shape, lambda n, t: Cost(inner.forward + inner.backward), steps=False, passes=False,
