@@ -136,10 +136,7 @@ def _find_polynomial(
 
     The first two points tell it, the last one proves it.
     """
-    most = tuple(
-        min(_exponent(count, point[axis]) for count, point in zip(counts, points[:-1], strict=False))
-        for axis in range(len(names))
-    )
+    most = _find_powers(counts, points[:-1])
     fewer = (tuple(p - (i == axis) for i, p in enumerate(most)) for axis, power in enumerate(most) if power)
     for powers in (most, *fewer):  # a sum may by chance be divided by the prime of a size
         rest = [Fraction(count, _value(powers, point)) for count, point in zip(counts, points, strict=True)]
@@ -170,10 +167,7 @@ def _find_sum_of_kinds(
     terms: dict[Powers, Fraction] = {}
     for pair in zip(first, second, strict=False):
         sums = [count * each.count(count) for count, each in zip(pair, counts[:2], strict=True)]
-        powers = tuple(
-            min(_exponent(count, point[axis]) for count, point in zip(sums, points[:2], strict=True))
-            for axis in range(len(names))
-        )
+        powers = _find_powers(sums, points[:2])
         one, two = (Fraction(count, _value(powers, point)) for count, point in zip(sums, points[:2], strict=True))
         slope = (one - two) / (points[0][tokens] - points[1][tokens])
         start = one - slope * points[0][tokens]
@@ -190,6 +184,14 @@ def _find_sum_of_kinds(
 def _value(powers: Powers, point: Sequence[int]) -> int:
     """The monomial at a point."""
     return math.prod(x**power for x, power in zip(point, powers, strict=True))
+
+
+def _find_powers(counts: Sequence[int], points: Sequence[Sequence[int]]) -> Powers:
+    """How often each size divides the counts at all of these points."""
+    return tuple(
+        min(_exponent(count, size) for count, size in zip(counts, column, strict=False))
+        for column in zip(*points, strict=True)
+    )
 
 
 def _exponent(count: int, size: int) -> int:
