@@ -217,7 +217,7 @@ def compare_formulas(result: Answer, facts: Mapping[str, Any], name: str) -> Com
     (trace,) = result.traces
     convention = result.convention
     statements = {s.from_: s for s in result.statements if s.to == trace.name}
-    ran, recomputed = trace.totals[convention.name], _sum_recomputed(trace, convention)
+    ran, recomputed = trace.totals[convention.name], sum_recomputed(trace, convention)
     quotes = []
     for ledger in result.ledgers:
         statement = statements.get(ledger.counter)
@@ -243,7 +243,7 @@ def compare_formulas(result: Answer, facts: Mapping[str, Any], name: str) -> Com
         indexer=facts.get("indexer", 0),
         attention=facts.get("attention", 0),
         ran=ran,
-        causal=None if kept is None else kept - _sum_recomputed(trace, CAUSAL),
+        causal=None if kept is None else kept - sum_recomputed(trace, CAUSAL),
         causal_note=gap.reason if gap is not None else masks(CAUSAL, result.traces),
         recomputed=recomputed,
         versions=trace.versions,
@@ -266,5 +266,6 @@ def _causes_without_recomputation(causes: Mapping[Cause, int], recomputed: int) 
     return {cause.value: less[cause] for cause in sorted(less, key=ORDER.__getitem__) if less[cause]}
 
 
-def _sum_recomputed(trace: TraceResult, convention: Convention) -> int:
+def sum_recomputed(trace: TraceResult, convention: Convention) -> int:
+    """FLOPs of activations that are computed again in a step."""
     return sum(convention.flops(row.work) for row in trace.rows if row.phase == RECOMPUTATION)

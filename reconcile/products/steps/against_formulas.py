@@ -15,7 +15,7 @@ from ...core.conventions import MATMUL
 from ...core.errors import NotInResult, UsageError, unknown
 from ...core.escaping import escape_lines
 from ...core.number_format import format_signed, number
-from ...core.records import RECOMPUTATION, Ledger, Trace
+from ...core.records import Ledger, Trace
 from ...core.registry import known_counters, products
 from ...engine.answer import Answer
 from ...engine.breakdown import RESIDUAL
@@ -82,6 +82,7 @@ def explain_beside(
     NotInResult where what ran is not known."""
     if "llm" not in products():
         raise UsageError("this installation has nothing that explains a function: name formulas alone.")
+    from ..llm.comparison import sum_recomputed
     from ..llm.functions.explain import explain_functions
     from ..llm.request import read_functions
 
@@ -98,7 +99,7 @@ def explain_beside(
     pass_ = "training" if recorded.training else "forward"
     asked = read_functions(config, functions, batch=batch, seq=seq, pass_=pass_, per=per, others=())
     assert asked is not None
-    again = sum(MATMUL.flops(row.work) for row in ran.rows if row.phase == RECOMPUTATION)
+    again = sum_recomputed(ran, MATMUL)
     return tuple(
         replace(quote, causes={**quote.causes, Cause.RECOMPUTED.value: again}) if again and quote.step else quote
         for quote in explain_functions(asked, own)
