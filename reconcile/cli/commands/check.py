@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -12,6 +12,9 @@ from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError
 from ...core.option import CHECK, Group
 from ..options import BASELINES, PATH, options_taken_by, pass_of_a_pair
 from ..streams import say
+
+if TYPE_CHECKING:
+    from ...drift.changes import Drift
 
 
 @click.command()
@@ -70,7 +73,7 @@ def check(
     from ...drift.baselines import file_of
     from ...drift.check import NoBaseline
     from ...drift.check import check as hold
-    from ...drift.report import describe_check, describe_totals
+    from ...drift.report import describe_check
     from ...launch import choose, user_models
     from ...launch.environments.definitions import CURRENT
     from ...launch.options import flags
@@ -109,9 +112,7 @@ def check(
             raise
     remedy = "" if against else accept
     if total is not None and done.drift is not None and not done.failed and not done.drift.failed:
-        said, moved = describe_totals(done.drift, str(done.path), total)
-        say(said)
-        ctx.exit(EXIT_UNEXPLAINED if moved else EXIT_OK)
+        exit_on_totals(ctx, done.drift, done.path, total)
     if formats in ci_formats.FORMATS:
         with choose.formulas_of(request):
             say(ci_formats.FORMATS[formats](done, choose.conventions_of(request).chosen))
@@ -125,6 +126,15 @@ def check(
     for line in describe_check(done, str(done.path), remedy, update=update, quiet=quiet, verbose=verbose):
         say(line)
     ctx.exit(done.exit_code)
+
+
+def exit_on_totals(ctx: click.Context, drift: Drift, path: Path, total: float) -> NoReturn:
+    """Print whether the totals are those of the baseline at ``path``, within so many percent, and exit."""
+    from ...drift.report import describe_totals
+
+    said, moved = describe_totals(drift, str(path), total)
+    say(said)
+    ctx.exit(EXIT_UNEXPLAINED if moved else EXIT_OK)
 
 
 OPTIONS_OF_FILES = frozenset(("convention", "convention_files", "formulas", "quiet", "verbose"))
@@ -146,7 +156,7 @@ def compare(
     Raises UsageError for files that do not compare.
     """
     from ...drift.check import between
-    from ...drift.report import describe_totals, details, verdict
+    from ...drift.report import details, verdict
     from ...launch.request import run_request
 
     _only(ctx, {*OPTIONS_OF_FILES, "older", "newer", "total"})
@@ -154,9 +164,7 @@ def compare(
         older, newer, run_request(**{name: value for name, value in asked.items() if name in OPTIONS_OF_FILES})
     )
     if total is not None and not drift.failed:
-        said, moved = describe_totals(drift, str(older), total)
-        say(said)
-        ctx.exit(EXIT_UNEXPLAINED if moved else EXIT_OK)
+        exit_on_totals(ctx, drift, older, total)
     say(verdict(drift, str(older)))
     if not quiet:
         for line in details(drift, verbose=verbose):
