@@ -19,7 +19,8 @@ from typing import Any
 
 from ....core.causes import Cause
 from ....core.records import BACKWARD, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Op, Shape, Trace
-from ..bridge import by_layer, known_work, sum_of
+from ....work import known_part
+from ..bridge import by_layer, sum_of
 from .terms import ATTENTION, EXPERT, INDEXER, SCORES
 
 Facts = Mapping[str, Any]
@@ -31,19 +32,12 @@ IN_PROJECTION = "in_proj_weight"
 
 def products(trace: Trace) -> list[Op]:
     """The ops that have multiply-adds."""
-    return [op for op in trace.ops if (known_work(op) or _NONE).mac]
+    return [op for op in trace.ops if known_part(op).work.mac]
 
 
 def forward_macs(ops: Iterable[Op]) -> int:
     """The multiply-adds of the forward pass."""
     return sum_of([op for op in ops if op.phase == FORWARD]).mac
-
-
-class _Nothing:
-    mac = 0
-
-
-_NONE: Any = _Nothing()
 
 
 def _key(shape: Shape) -> tuple[int, ...]:
@@ -201,7 +195,7 @@ def unread(weights: Sequence[Facts], read: Iterable[str], trace: Trace, softmax:
     known = set(read)
     for op in ops:
         matrix = any(len(tensor.shape or ()) < 3 for tensor in op.inputs)
-        if op.id not in known and (known_work(op) or _NONE).mac and (matrix or not attends(op, softmax)):
+        if op.id not in known and known_part(op).work.mac and (matrix or not attends(op, softmax)):
             return set()
     ran = by_layer(ops)
     elsewhere: dict[tuple[int, ...], set[str]] = defaultdict(set)
