@@ -9,8 +9,9 @@ import torch
 
 from ....core.records import Problem
 from ..tracing.groups import is_shared
+from ..tracing.operator_facts import ITEM
 from ..tracing.records import storage_of
-from ..tracing.seal import CALLED, CHANGED_MEMORY, COMPUTED, FEW, ITEM, Entry, Seal, name_reader, never_raise
+from ..tracing.seal import CALLED, CHANGED_MEMORY, COMPUTED, FEW, Entry, Seal, name_reader, never_raise
 
 
 class StepSeal(Seal):

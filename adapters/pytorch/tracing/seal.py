@@ -12,7 +12,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from functools import cache, wraps
+from functools import wraps
 from numbers import Number
 from typing import Any, NamedTuple
 
@@ -22,23 +22,17 @@ from torch.utils import _python_dispatch
 from ....core.message import first_line
 from ....core.records import Problem
 from ..module_tensors import tensors_of
-from .dispatched_calls import ATEN
 from .groups import PROCESSES
 from .numpy_crossings import is_data
+from .operator_facts import find_facts
 from .records import storage_of, tensors_in
 from .tensor_memory import LARGE, SMALL, digest, leaves_of, parts_of, place_of, plain_tensors, weak_reference
 from .wrappers import is_wrapper
 
 FILL = 0x2D
 """Each byte of memory that was made without values: 0.08 in float16 and near 1e-11 in wider floats, so that a program goes on."""
-ITEM = "aten::_local_scalar_dense"
-"""The operator by which a number leaves."""
 COPY = "aten::copy_"
 """The operator that writes a tensor and reads nothing of it."""
-FROM_FILE = "aten::from_file"
-"""The operator that maps a file."""
-VALUES = ("number", "Tensor", "float", "complex", "Scalar")
-"""Types of a schema's arguments that hold values; a whole number elsewhere is a size or an index."""
 CALLED, RETURNED, STATE = "(called)", "(returned)", "(state)"
 """Readers of values that are no operators: the model that is called, who called it, and its next call."""
 COMPUTED = "(outside)"
@@ -177,7 +171,7 @@ class Seal:
 
     def check_numbers(self, func: Any, args: Any, kwargs: Any) -> None:
         """Enter the numbers that an operator is given for values; once values have left, those for sizes and indices, too."""
-        facts = _facts(func)
+        facts = find_facts(func)
         for position, name, kinds in facts.values + (facts.sizes if self.values_left else ()):
             value = args[position] if position < len(args) else kwargs.get(name)
             if value is not None:
@@ -194,13 +188,13 @@ class Seal:
 
     def keep_call(self, func: Any, args: Any, kwargs: Any, out: Any, within: bool) -> Any:
         """The operator has returned ``out``. Returns what the program gets: in a replay the numbers that left before."""
-        if _facts(func).takes_number:
+        if find_facts(func).takes_number:
             layer = self.layer()
             out = next(self._replayed.get(layer, iter(())), out)
             self.items.setdefault(layer, []).append(out)
             self.values_left |= len(self.items[layer]) > FEW
             self.left[type(out), out] += 1
-        if _facts(func).has_lengths:
+        if find_facts(func).has_lengths:
             self._note_lengths(out)
         if self.memory:
             self._keep_memory(func, args, kwargs, out, within)
@@ -212,7 +206,7 @@ class Seal:
 
     @never_raise
     def _keep_memory(self, func: Any, args: Any, kwargs: Any, out: Any, within: bool) -> None:
-        facts = _facts(func)
+        facts = find_facts(func)
         tensors = tensors_in(out)
         if facts.makes_empty and not within:
             self._fill(tensors)
@@ -377,49 +371,6 @@ def _covers_storage(tensor: torch.Tensor) -> bool:
     """Whether a tensor is all that is in its storage."""
     key, storage = storage_of(tensor)
     return key is not None and tensor.is_contiguous() and tensor.numel() * tensor.element_size() == place_of(storage)[1]
-
-
-class Facts(NamedTuple):
-    """What the seal has to know of an operator.
-
-    Attributes:
-        values: The positions and names of arguments that hold numbers, and which types of Python are values there.
-        sizes: The same of whole numbers that are no values.
-        written: The positions and names of arguments that it writes.
-        takes_number: Whether a number leaves by it.
-        takes_storage: Whether it makes a tensor of memory that is there.
-        makes_empty: Whether it makes memory without values.
-        has_lengths: Whether the shape of what it returns depends on values.
-    """
-
-    values: tuple[tuple[int, str, tuple[type, ...]], ...]
-    sizes: tuple[tuple[int, str, tuple[type, ...]], ...]
-    written: tuple[tuple[int, str], ...]
-    takes_number: bool
-    takes_storage: bool
-    makes_empty: bool
-    has_lengths: bool
-
-
-@cache
-def _facts(func: Any) -> Facts:
-    values, sizes, written = [], [], []
-    for position, argument in enumerate(func._schema.arguments):
-        text = str(argument.type)
-        if any(kind in text for kind in VALUES):
-            values.append(
-                (position, argument.name, (float, complex) if "float" in text else (float, complex, int, bool))
-            )
-        elif "int" in text.lower():
-            sizes.append((position, argument.name, (int,)))
-        declared = argument.alias_info is not None and argument.alias_info.is_write
-        # a batch norm does not say that it writes its statistics, and another library's operator need not say anything
-        if "Tensor" in text and (declared or argument.name.startswith("running_") or func.namespace not in ATEN):
-            written.append((position, argument.name))
-    name = func._schema.name
-    takes_storage = name == FROM_FILE or any("Storage" in str(argument.type) for argument in func._schema.arguments)
-    has_lengths = any(tag.name == "dynamic_output_shape" for tag in getattr(func, "tags", ()))
-    return Facts(tuple(values), tuple(sizes), tuple(written), name == ITEM, takes_storage, "empty" in name, has_lengths)
 
 
 def name_reader(reader: Any) -> str:
