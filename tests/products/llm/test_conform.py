@@ -169,7 +169,7 @@ def test_a_command_below_one_that_is_no_group() -> None:
 @pytest.mark.frameworks
 def test_cells_are_filled_in_order_and_each_trace_is_taken_once() -> None:
     pytest.importorskip("torch")
-    from tests.products.llm.test_functions import SETTINGS, Config, closed_form, make_function, take
+    from tests.products.llm.small_decoders import SETTINGS, Config, closed_form, make_function, take
 
     def right(config: Any, batch: int, seq: int) -> Any:
         return make_function(closed_form(vars(config)))(config, batch, seq)

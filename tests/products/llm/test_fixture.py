@@ -13,7 +13,7 @@ from reconcile.products.llm.functions.explain import Functions
 from reconcile.pytest_plugin import Flops
 
 pytest.importorskip("torch")
-from tests.products.llm.test_functions import (
+from tests.products.llm.small_decoders import (
     BATCH,
     SEQ,
     SETTINGS,
