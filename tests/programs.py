@@ -71,3 +71,14 @@ def install(requirement: str, folder: Path) -> Path:
     for command in (["venv", "--quiet", str(folder)], words):
         subprocess.run([*uv_command(), *command], check=True, cwd=folder.parent, env=clean_environ())
     return python
+
+
+def skip_unless_runs_as(user: int, python: str) -> None:
+    """Skip where that user has no such interpreter, or may not read this checkout: one below a private folder, say."""
+    command = [python, "-c", "import sys; sys.path.insert(0, sys.argv[1]); import reconcile.core.records", str(ROOT)]
+    try:
+        done = subprocess.run(command, user=user, cwd="/", capture_output=True)
+    except OSError as error:
+        pytest.skip(f"user {user} cannot start {python}: {error.strerror}")
+    if done.returncode:
+        pytest.skip(f"user {user} cannot import this checkout with {python}")

@@ -15,7 +15,7 @@ import pytest
 
 from reconcile.launch.workers import scratch
 from tests.launch.conftest import has_ended, until
-from tests.programs import output_of
+from tests.programs import output_of, skip_unless_runs_as
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no locks")
@@ -80,6 +80,8 @@ def test_a_folder_as_deep_as_another_program_makes_it_is_removed(user: int | Non
     with tempfile.TemporaryDirectory() as outside:
         os.chmod(outside, 0o777)
         python = sys.executable if user is None else "/usr/bin/python3"
+        if user is not None:
+            skip_unless_runs_as(user, python)
         subprocess.run([python, "-c", DEEP, str(ROOT), outside], user=user, check=True, cwd="/")
         assert names(Path(outside)) == []
 

@@ -42,6 +42,7 @@ def _linux() -> None:
 
 OTHER = 65534
 """The user "nobody", whose interpreter is the system's."""
+SYSTEM_PYTHON = "/usr/bin/python3"
 
 
 def attempts(tmp_path: Path, confined: bool, python: str = sys.executable, **user: Any) -> Any:
@@ -86,8 +87,9 @@ def test_no_harm_is_done(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.getuid() != 0, reason="this is an ordinary user")
 def test_nor_as_an_ordinary_user() -> None:
+    skip_unless_runs_as(OTHER, SYSTEM_PYTHON)
     with tempfile.TemporaryDirectory() as folder:
-        hold_attempts(Path(folder), python="/usr/bin/python3", user=OTHER, group=OTHER, extra_groups=[])
+        hold_attempts(Path(folder), python=SYSTEM_PYTHON, user=OTHER, group=OTHER, extra_groups=[])
 
 
 def test_the_kernel_lets_no_signal_out(tmp_path: Path) -> None:
@@ -99,6 +101,7 @@ def test_the_kernel_lets_no_signal_out(tmp_path: Path) -> None:
     code = f"""
 import os
 from reconcile.products.files import confine
+from tests.programs import skip_unless_runs_as
 confine._files({str(tmp_path)!r}, (), False)
 os.kill(os.getpid(), 0)
 os.kill(os.getppid(), 0)
