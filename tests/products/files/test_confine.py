@@ -19,7 +19,7 @@ from reconcile.launch.environments.interpreters import Interpreter
 from reconcile.launch.workers import reaper
 from reconcile.launch.workers.supervisor import Event, Supervisor
 from reconcile.products.files import confine
-from tests.programs import run_program
+from tests.programs import run_program, skip_unless_runs_as
 from tests.workers import meta, model_file, request, user_model
 
 ATTEMPTS = Path(__file__).with_name("attempts.py")
@@ -101,7 +101,6 @@ def test_the_kernel_lets_no_signal_out(tmp_path: Path) -> None:
     code = f"""
 import os
 from reconcile.products.files import confine
-from tests.programs import skip_unless_runs_as
 confine._files({str(tmp_path)!r}, (), False)
 os.kill(os.getpid(), 0)
 os.kill(os.getppid(), 0)
