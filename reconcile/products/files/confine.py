@@ -157,7 +157,10 @@ def describe_late() -> str:
 
 def list_readable(python: Path, variables: Mapping[str, str], *others: str) -> list[str]:
     """What a worker with this interpreter and these environment variables reads beside the system's own files: the interpreter's
-    programs, the folders that it imports from, Keras' settings, and ``others``."""
+    programs, the folders that it imports from, Keras' settings, and ``others``. A relative PYTHONPATH is that of wherever home
+    stands, which may be all that the user has: nothing of it is read."""
+    imported = [path for path in variables.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(path)]
+    variables = {**variables, "PYTHONPATH": os.pathsep.join(imported)}
     answer = subprocess.run(
         [str(python), "-c", LOCATIONS], env=variables, cwd=os.sep, stdin=subprocess.DEVNULL, capture_output=True, text=True
     )  # fmt: skip

@@ -81,7 +81,10 @@ def hold_attempts(folder: Path, **given: Any) -> None:
     assert (folder / "outside" / "theirs").read_text() == "theirs"
 
 
-def test_no_harm_is_done(tmp_path: Path) -> None:
+def test_no_harm_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor where PYTHONPATH names folders below wherever a process stands: as an empty entry, and below the root."""
+    relative = ["", ".", str(tmp_path.relative_to(os.sep))]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([os.environ.get("PYTHONPATH", ""), *relative]))
     hold_attempts(tmp_path)
 
 
