@@ -15,6 +15,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ....core.records import ON_THREAD, TANGENT, Op, Problem
+from ..lazy import refuse_idle
 from . import higher_order
 from .call_records import kernel_replaced, operator
 from .dispatched_calls import DispatchedCall, SharedRecords, Tally
@@ -193,6 +194,8 @@ class Recorder(TorchDispatchMode):
 
     def check_result(self, result: Any) -> None:
         """The call returned this."""
+        if not self.ops and not self.problems:
+            refuse_idle(result)
         if self.seal is not None:
             self.seal.check_result(result)
 

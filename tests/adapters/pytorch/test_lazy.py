@@ -53,9 +53,27 @@ class Outputs:
     rest: Any
 
 
+class Asked:
+    """An output that computes when it is asked for something."""
+
+    def __init__(self, linear, x):
+        self.linear, self.x = linear, x
+
+    def __iter__(self):
+        return items(self.linear, self.x)
+
+
+class Kept:
+    """An output that keeps a generator."""
+
+    def __init__(self, linear, x):
+        self.items = items(linear, x)
+
+
 TAKEN = {
     "generator": (items, ITEMS),
     "in a tuple": (lambda linear, x: (items(linear, x), 1), ITEMS),
+    "in a set": (lambda linear, x: {items(linear, x)}, ITEMS),
     "in a mapping": (lambda linear, x: {"outputs": [items(linear, x)]}, ITEMS),
     "in a dataclass": (lambda linear, x: Outputs(linear(x), items(linear, x)), 1 + ITEMS),
     "in a generator": (lambda linear, x: (items(linear, each) for each in (x, x)), 2 * ITEMS),
@@ -99,7 +117,22 @@ def test_what_nobody_calls_is_refused(make: Callable[..., Any]) -> None:
         ran(make, counters=("flop_counter",))
 
 
-@pytest.mark.parametrize("make", [items, lambda linear, x: (linear(x), {"rest": items(linear, x)})])
+@pytest.mark.parametrize("way", ["forward", "training"])
+@pytest.mark.parametrize("make", [Asked, Kept, lambda linear, x: (x * 2, Kept(linear, x))])
+def test_what_an_object_would_compute_is_never_0(make: Callable[..., Any], way: str) -> None:
+    with pytest.raises(UsageError, match=r"^the model returns a (Asked|generator in an object), which computes nothing"):
+        ran(make, counters=("flop_counter",), pass_=way)
+
+
+def test_an_object_in_which_everything_is_computed_is_an_output() -> None:
+    class Done:
+        def __init__(self, linear, x):
+            self.hidden = linear(x)
+
+    assert ran(Done, counters=("flop_counter",)).result.traces[0].totals["matmul"] == ITEM
+
+
+@pytest.mark.parametrize("make", [items, Kept, lambda linear, x: (linear(x), {"rest": items(linear, x)})])
 def test_a_step_that_leaves_a_generator_has_no_number(make: Callable[..., Any]) -> None:
     net, x = Lazy(make), torch.ones(ROWS, WIDE)
     with reconcile.count(net) as step:
