@@ -209,6 +209,7 @@ def test_a_build_that_is_killed_is_never_taken(
     if orphaned and number == signal.SIGKILL:
         assert "waiting" in said[0]
     assert not (folder_of(ENV) / "bin" / "late").exists()
+    assert list(folder_of(ENV).parent.glob("*.lock")) == []  # that of the killed one neither
 
 
 def test_what_is_made_is_listed_with_its_size_and_removed(uv: Uv) -> None:
