@@ -38,7 +38,6 @@ from ..report.document import (
 from ..report.document.markdown import to_markdown
 from ..report.json_statements import statement_data
 from ..report.json_text import fields_of, layout, plain
-from ..report.markdown_tables import counter_cells
 from .run import EnvironmentResult, MatrixResult
 
 SCHEMA = 1
@@ -235,7 +234,7 @@ def _total_cells(row: CounterRow) -> tuple[Inline, ...]:
     name = row.cell.environment.name
     if row.verdict is None:
         return (name, *[""] * 7, Span(view.state_word(row.state.value), row.state.value), row.reason)
-    return (name, *counter_cells(row.verdict))
+    return (name, *view.counter_cells(row.verdict))
 
 
 def _environment_cells(cell: EnvironmentResult) -> tuple[str, ...]:
@@ -258,8 +257,13 @@ def list_problems(result: MatrixResult) -> Iterator[str]:
     for cell in result.cells:
         run, problems = cell.result, [f"{cell.state.value}: {cell.reason}"]
         if run is not None:
-            problems = [view.broken_sentence(*pair) for pair in view.list_broken_rules(run)]
-            problems += [*view.unknown_sentences(run), *view.list_missing_traces(run), *view.list_failed_counters(run)]
+            finders = (
+                view.broken_sentences,
+                view.unknown_sentences,
+                view.list_missing_traces,
+                view.list_failed_counters,
+            )
+            problems = [sentence for find in finders for sentence in find(run)]
         yield from (f"{cell.environment.name}: {problem}" for problem in problems)
     for s in result.neighbours:
         if s.state is State.UNEXPLAINED:

@@ -19,7 +19,6 @@ from ..core.results import Evidence, LayerRow, Statement
 from ..engine.answer import Answer
 from ..engine.breakdown import blocks, to_the_work
 from ..engine.phases import PhaseTable
-from ..engine.verdict import CounterVerdict
 from . import document, folds, markdown_tables, view
 from .alignment import sentences
 from .document.markdown import render_blocks, render_statement, times
@@ -45,48 +44,40 @@ def to_markdown(
     pictures: Mapping[str, str] = MappingProxyType({}),
     table: str = "",
 ) -> str:
-    """The report as Markdown. ``statement`` is the headline (default: see view.default_statement); ``command``
+    """The report as Markdown. ``statement`` is the headline (default: see view.describe_answer); ``command``
     reproduces the run; ``pictures`` maps the subject of a picture to a file beside the report that shows it; ``table`` is the
     file beside it that has every layer in a row of its own. With ``table``, the report is cut to ``MAX_BYTES`` bytes, as
     far as its tables allow: the smallest lines of each table share one line, but never residuals and unknown work."""
-    headline = view.default_statement(result) if statement is None else statement
+    shown = view.describe_answer(result, statement)
     for most in (None, *LINE_LIMITS) if table else (None,):
-        text = _render_page(result, headline, command, pictures, table, most)
+        text = _render_page(shown, command, pictures, table, most)
         if len(text.encode("utf-8", "backslashreplace")) <= MAX_BYTES:
             break
     return text
 
 
 def _render_page(
-    result: Answer,
-    headline: Statement | None,
-    command: str,
-    pictures: Mapping[str, str],
-    table: str,
-    most: int | None,
+    shown: view.AnswerView, command: str, pictures: Mapping[str, str], table: str, most: int | None
 ) -> str:
     """The report with ``most`` lines in each table, and one for the others."""
+    result, headline = shown.result, shown.headline
     about, differ = _split_description(result)
+    counters = document.tabulate(view.COUNTER_TITLES, (cells for cells, _ in shown.counters))
     text = _template().render(
         most=most,
         result=result,
-        summary=view.summary(result),
+        view=shown,
         headline=headline,
         said=result.verdict,
-        verdicts=result.verdict.counters,
-        counters=Raw(_tabulate_counters(result.verdict.counters)),
+        counters=Raw("".join(render_blocks([counters])) if shown.counters else ""),
         layers=markdown_tables.layers(result, most),
-        phased=_list_phases(result),
+        phased=_list_phases(shown),
         published=view.list_published(result),
         bridges=_group_bridges(result, headline),
         evidence=[] if headline is None else list(_evidence_rows(headline)),
         components=markdown_tables.components(result, most),
         table=table,
         across=_trace_statements(result),
-        broken=view.list_broken_rules(result),
-        unknown=view.list_unknown_ops(result),
-        lost=view.list_missing_traces(result),
-        left_out=list(view.list_left_out(result)),
         command=command,
         pictures=pictures,
         statement=lambda s, brief=False: Raw(render_statement(describe_statement(result, s), brief, most)),
@@ -111,18 +102,12 @@ def _template() -> jinja2.Template:
         layers_alike=lambda each: Raw(f" × {number(each.count)}" if each.count > 1 else ""),
         list_of=lambda names: Raw(", ".join(map(markdown, folds.shorten_variants(names)))),
         file=lambda name: Raw(quote(name)),
-        shapes=_shape_text,
         names=lambda keys: Raw(", ".join(markdown(k) for k in keys)),
         words=view.state_word,
-        reason=view.describe_reason,
-        distance=view.describe_distance,
-        phases=lambda trace, result: Raw(view.by_phase(result, trace)),
         phase_cell=lambda row, phase: Raw(view.phase_cell(row, phase)),
         phase_ratio=lambda row: Raw(view.phase_ratio(row)),
         utilisation_sentence=lambda row, steps: Raw(view.utilisation_sentence(row, steps)),
         ratio_sentence=lambda row: Raw(view.ratio_sentence(row)),
-        broken=lambda pair: view.broken_sentence(*pair),
-        unknown=lambda pair: view.unknown_sentence(*pair),
     )
     return made.get_template("report.md.j2")
 
@@ -209,11 +194,6 @@ def _first_of(texts: Sequence[str], most: int) -> str:
     return ", ".join(texts[:most]) + (f" and {number(more)} more" if more > 0 else "")
 
 
-def _tabulate_counters(counters: Sequence[CounterVerdict]) -> str:
-    table = document.tabulate(markdown_tables.COUNTER_TITLES, map(markdown_tables.counter_cells, counters))
-    return "".join(render_blocks([table])) if counters else ""
-
-
 def describe_statement(result: Answer, statement: Statement) -> document.Statement:
     """A statement of a run with the origin of its totals."""
     ends = ((statement.from_, statement.from_total), (statement.to, statement.to_total))
@@ -221,10 +201,11 @@ def describe_statement(result: Answer, statement: Statement) -> document.Stateme
     return document.Statement(statement, tuple(row.layer for row in result.layers), totals=totals)
 
 
-def _list_phases(result: Answer) -> list[tuple[Convention, list[tuple[str, PhaseTable]]]]:
+def _list_phases(shown: view.AnswerView) -> list[tuple[Convention, list[tuple[str, PhaseTable]]]]:
     """The tables by layer and phase, under the run's convention and under the one that counts everything."""
-    conventions = [result.convention, *([ALL] if result.convention.name != ALL.name else [])]
-    return [(c, tables) for c in conventions if (tables := view.phase_tables(result, c))]
+    convention = shown.result.convention
+    under_all = view.phase_tables(shown.result, ALL) if convention.name != ALL.name else []
+    return [(c, tables) for c, tables in ((convention, shown.phases), (ALL, under_all)) if tables]
 
 
 def _trace_statements(result: Answer) -> list[Statement]:

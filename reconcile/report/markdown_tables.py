@@ -10,15 +10,13 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from ..core.number_format import format_signed, number
+from ..core.number_format import number
 from ..core.results import Adjustment, LayerRow
 from ..engine.answer import Answer
 from ..engine.breakdown import Part, differing_components, sum_rows, to_the_work
 from ..engine.phases import PhaseRow
 from ..engine.phases import sum_phase_rows as summed_phases
-from ..engine.verdict import CounterVerdict
-from . import folds, view
-from .document import Inline, Span
+from . import folds
 from .folds import Fold, Share
 
 Row = TypeVar("Row", LayerRow, PhaseRow)
@@ -57,19 +55,6 @@ def layers(result: Answer, most: int | None) -> dict[str, Any] | None:
         "work": work,
         "sums": sums,
     }
-
-
-COUNTER_TITLES = "counter|as reported>|unit|normalised FLOP>|to the work>|work that ran>|off by>|state|largest cause"
-
-
-def counter_cells(v: CounterVerdict) -> tuple[Inline, ...]:
-    """The cells of a counter below ``COUNTER_TITLES``; the last is why it has no number, if it has none."""
-    reported, total = ("" if n is None else number(n) for n in (v.ledger.total, v.ledger.normalised_total))
-    off = ("", "") if v.off is None or v.work is None else (format_signed(-v.off), number(v.work))
-    cause = f"{v.largest[0]} {format_signed(v.largest[1])}" if v.largest else ""
-    state = Span(view.state_word(v.state.value), v.state.value)
-    why = view.describe_reason(v) if v.off is None else cause
-    return v.ledger.counter, reported, v.ledger.unit, total, *off, view.describe_distance(v), state, why
 
 
 def between(adjustments: Sequence[Adjustment], most: int | None) -> tuple[Sequence[Fold[Adjustment]], str, int]:

@@ -7,20 +7,83 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from ..core.causes import State
 from ..core.conventions import Convention
 from ..core.errors import EXIT_FAILED
-from ..core.number_format import format_signed, multiple, number
+from ..core.number_format import format_signed, multiple, number, ratio
 from ..core.records import LOSS, TRAINING
 from ..core.registry import choose_leading, known_counters
-from ..core.results import LedgerResult, Mismatch, Statement, TraceResult, Unknown
+from ..core.results import LedgerResult, Statement, TraceResult, Unknown
 from ..engine.answer import Answer
 from ..engine.breakdown import RESIDUAL, known_work
 from ..engine.phases import PhaseRow, PhaseTable
 from ..engine.verdict import CounterVerdict
+from .document import Inline, Span
 
 CAUSES = 3  # in a sentence; the statements have all of them
+COUNTER_TITLES = "counter|as reported>|unit|normalised FLOP>|to the work>|work that ran>|off by>|state|largest cause"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerView:
+    """A run under one convention in the words that its pages share.
+
+    Attributes:
+        result: The run.
+        headline: The statement that a page shows first.
+        summary: The whole of it in one sentence.
+        broken: A sentence on every rule that broke.
+        unknown: A sentence on every op whose work is unknown.
+        missing: A sentence on each trace that is missing altogether.
+        left_out: What counters did not support, and what is not counted as work.
+        traces: Each trace, with a label for its total, and its FLOPs by phase if it has several.
+        counters: Each counter's cells below ``COUNTER_TITLES``, and its ratio to the work that ran.
+        phases: The tables by layer and phase, with the names of their frameworks.
+    """
+
+    result: Answer
+    headline: Statement | None
+    summary: str
+    broken: list[str]
+    unknown: list[str]
+    missing: list[str]
+    left_out: list[str]
+    traces: list[tuple[TraceResult, str, str]]
+    counters: list[tuple[tuple[Inline, ...], str]]
+    phases: list[tuple[str, PhaseTable]]
+
+
+def describe_answer(result: Answer, headline: Statement | None = None) -> AnswerView:
+    """What the pages of a run say of it, ``headline`` first (default: see default_statement)."""
+    return AnswerView(
+        result,
+        headline or default_statement(result),
+        summary(result),
+        broken_sentences(result),
+        [unknown_sentence(trace, u) for trace in result.traces for u in trace.unknown],
+        list_missing_traces(result),
+        list(list_left_out(result)),
+        [(trace, trace_label(trace), by_phase(result, trace)) for trace in result.traces],
+        [(counter_cells(counter), _share(counter)) for counter in result.verdict.counters],
+        phase_tables(result, result.convention),
+    )
+
+
+def counter_cells(v: CounterVerdict) -> tuple[Inline, ...]:
+    """The cells of a counter below ``COUNTER_TITLES``; the last is why it has no number, if it has none."""
+    reported, total = ("" if n is None else number(n) for n in (v.ledger.total, v.ledger.normalised_total))
+    off = ("", "") if v.off is None or v.work is None else (format_signed(-v.off), number(v.work))
+    cause = f"{v.causes[0][0]} {format_signed(v.causes[0][1])}" if v.causes else ""
+    state = Span(state_word(v.state.value), v.state.value)
+    why = describe_reason(v) if v.off is None else cause
+    return v.ledger.counter, reported, v.ledger.unit, total, *off, describe_distance(v), state, why
+
+
+def _share(v: CounterVerdict) -> str:
+    """A counter's total as a ratio to the work that ran; '' if either is unknown."""
+    return "" if v.off is None or v.work is None else ratio(v.work + v.off, v.work)
 
 
 def describe_distance(counter: CounterVerdict) -> str:
@@ -161,24 +224,15 @@ def list_failed_counters(result: Answer) -> list[str]:
     return [f"{v.ledger.counter}: {describe_closing(v)}" for v in result.verdict.counters if v.state in kinds]
 
 
-def list_broken_rules(result: Answer) -> list[tuple[LedgerResult, Mismatch]]:
-    """Every rule that broke, with its ledger."""
-    return [(ledger, m) for ledger in result.ledgers for m in ledger.mismatches]
-
-
-def broken_sentence(ledger: LedgerResult, m: Mismatch) -> str:
-    """``rule broken at layer L: expected X, reported Y ...``, with the module of the rules."""
-    counter = known_counters().get(ledger.counter)
-    return (
+def broken_sentences(result: Answer) -> list[str]:
+    """``rule broken at layer L: expected X, reported Y ...``, with the module of the rules, for every rule that broke."""
+    modules = {name: f"; its rules are in {counter.module}.rules" for name, counter in known_counters().items()}
+    return [
         f"rule broken at layer {m.layer or '(none)'}: expected {number(m.expected)}, reported {number(m.reported)} "
-        f"{ledger.unit} by {ledger.counter} for {m.op}; rule {m.rule}, {m.source}"
-        + ("" if counter is None else f"; its rules are in {counter.module}.rules")
-    )
-
-
-def list_unknown_ops(result: Answer) -> list[tuple[TraceResult, Unknown]]:
-    """Every op whose work is unknown, with its trace."""
-    return [(trace, u) for trace in result.traces for u in trace.unknown]
+        f"{ledger.unit} by {ledger.counter} for {m.op}; rule {m.rule}, {m.source}{modules.get(ledger.counter, '')}"
+        for ledger in result.ledgers
+        for m in ledger.mismatches
+    ]
 
 
 def unknown_sentence(trace: TraceResult, u: Unknown) -> str:

@@ -251,11 +251,8 @@ def test_terminal_markdown_and_json_say_the_same(sample: Callable[[], Answer]) -
     for sentence in sentences:
         assert sentence in page.text
         assert " ".join(sentence.split()) in screen
-    problems = [view.summary(result), *(view.unknown_sentence(*one) for one in view.list_unknown_ops(result))]
-    problems += [
-        *view.list_missing_traces(result),
-        *(view.broken_sentence(*one) for one in view.list_broken_rules(result)),
-    ]
+    shown = view.describe_answer(result)
+    problems = [shown.summary, *shown.unknown, *shown.missing, *shown.broken]
     for text in (page.text, screen, joined(result, quiet=True)):
         assert [sentence for sentence in problems if sentence not in " ".join(text.split())] == []
     assert [f["sentence"] for f in data["figures"]] == [f.sentence for f in said.figures]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -18,18 +19,17 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
-from ...core.errors import EXIT_FAILED, EXIT_OK
+from ...core.conventions import Convention
 from ...core.escaping import escape_line
-from ...core.number_format import number, ratio
+from ...core.number_format import number
 from ...core.results import Statement
 from ...engine.answer import Answer
 from ...engine.phases import PhaseRow, PhaseTable
-from ...engine.verdict import GIVE_FORMULAS, CounterVerdict
+from ...engine.verdict import GIVE_FORMULAS
 from .. import folds, view
 from ..alignment import sentences
-from ..markdown_tables import counter_cells
 from ..rendering import environment
-from .data import page_data, script_json
+from .data import page_data
 
 DIFFER = "How the frameworks differ here"
 SCRIPTS = ("books", "show", "waterfall", "rows", "folds", "tree", "lines", "detail", "main")
@@ -37,20 +37,23 @@ SCRIPTS = ("books", "show", "waterfall", "rows", "folds", "tree", "lines", "deta
 
 
 def to_html(result: Answer, statement: Statement | None = None, command: str = "") -> str:
-    """The page. ``statement`` is shown first (default: see view.default_statement); ``command`` reproduces the
+    """The page. ``statement`` is shown first (default: see view.describe_answer); ``command`` reproduces the
     run. Conventions other than the run's own come from ``result.others``."""
-    first = view.default_statement(result) if statement is None else statement
     views = (result, *result.others)
+    shown = [view.describe_answer(each, statement) for each in views]
+    first = shown[0].headline
+    phased = [[_phase_data(*pair) for pair in each.phases] for each in shown]
     about, differ = _description(result)
     style, script = style_page(file_text("page.css")), _script()
     return _template().render(
         result=result,
-        views=[_view(each) for each in views],
+        views=shown,
+        phased=phased,
+        folded=any(row["each"] for table in phased[0] for row in table["rows"]),
         inputs=list(_inputs(result)),
         about=about,
         aligned=sentences(result.alignment) if result.alignment else [],
         notes=list(result.notes) or differ,
-        left_out=list(view.list_left_out(result)),
         said=[f"{x.counter}: {note}" for x in result.ledgers for note in x.notes]
         + [f"{t.name}: {note}" for t in result.traces for note in t.notes],
         environment=list(_environment(result)),
@@ -59,7 +62,7 @@ def to_html(result: Answer, statement: Statement | None = None, command: str = "
         script=Markup(script),
         style_hash=Markup(hash_of(style)),
         script_hash=Markup(hash_of(script)),
-        books=Markup(script_json(page_data(views, (first.from_, first.to) if first else None))),
+        books=Markup(_script_json(page_data(views, (first.from_, first.to) if first else None))),
     )
 
 
@@ -88,8 +91,15 @@ def hash_of(text: str) -> str:
 @lru_cache(maxsize=1)
 def _template() -> jinja2.Template:
     made = environment(finalize, autoescape=True, package=__package__, folder=".")
-    made.filters.update(spans=_spans, words=view.state_word)
+    made.filters.update(spans=_spans, weights=_list_weights)
+    made.globals.update(give_formulas=GIVE_FORMULAS)
     return made.get_template("page.html.j2")
+
+
+def _list_weights(convention: Convention) -> str:
+    """``mac 2, add 1``: the components that a convention counts."""
+    weights = ((name, convention.weight(name)) for name in convention.components)
+    return ", ".join(f"{name} {weight}" for name, weight in weights if weight)
 
 
 def finalize(value: Any) -> Any:
@@ -99,6 +109,12 @@ def finalize(value: Any) -> Any:
     if isinstance(value, int):
         return number(value)
     return value if isinstance(value, Markup) else escape_line(str(value))
+
+
+def _script_json(data: Any) -> str:
+    """JSON that may stand inside a ``<script>`` element: nothing in it can end the element or open a comment."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def _spans(text: str) -> Markup:
@@ -130,38 +146,6 @@ def _paragraphs(text: str) -> Iterator[str]:
             yield re.sub(r"^[*-] ", "", block)
 
 
-def _view(result: Answer) -> dict[str, Any]:
-    """The text of the page that depends on the convention: the verdict, the troubles, the counters' table."""
-    run_verdict = result.verdict
-    phased = [_phase_data(*pair) for pair in view.phase_tables(result, result.convention)]
-    weights = ((name, result.convention.weight(name)) for name in result.convention.components)
-    return {
-        "name": result.convention.name,
-        "meaning": result.convention.meaning,
-        "weights": ", ".join(f"{name} {weight}" for name, weight in weights if weight),
-        "summary": view.summary(result),
-        "level": {EXIT_OK: "clean", EXIT_FAILED: "failed"}.get(result.exit_code, "open"),
-        "mark": {EXIT_OK: "✓", EXIT_FAILED: "!"}.get(result.exit_code, "✗"),
-        "publish": [figure.sentence for figure in run_verdict.figures],
-        "cautions": [*run_verdict.cautions, *([run_verdict.difference] if run_verdict.difference else [])],
-        "withheld": [item.sentence for item in run_verdict.withheld],
-        "troubles": [(title, sentences) for title, sentences in _troubles(result) if sentences],
-        "traces": [
-            {
-                "name": trace.name,
-                "total": number(total) if (total := trace.totals.get(result.convention.name)) is not None else "",
-                "label": view.trace_label(trace),
-                "level": "complete" if trace.complete else "incomplete",
-                "phases": view.by_phase(result, trace),
-            }
-            for trace in result.traces
-        ],
-        "counters": [_counter(counter) for counter in run_verdict.counters],
-        "phased": phased,
-        "phases_fold": any(row["each"] for table in phased for row in table["rows"]),
-    }
-
-
 def _phase_data(framework: str, table: PhaseTable) -> dict[str, Any]:
     def cells(row: PhaseRow) -> list[str]:
         return [*(view.phase_cell(row, phase) for phase in table.phases), view.phase_ratio(row)]
@@ -181,21 +165,6 @@ def _phase_data(framework: str, table: PhaseTable) -> dict[str, Any]:
         "total": cells(table.total),
         "sentence": "; ".join(filter(None, sentences)),
     }
-
-
-def _troubles(result: Answer) -> Iterator[tuple[str, list[str]]]:
-    yield "Rules that broke", [view.broken_sentence(*pair) for pair in view.list_broken_rules(result)]
-    unknown = [view.unknown_sentence(*pair) for pair in view.list_unknown_ops(result)]
-    yield "Unknown work", [*unknown, GIVE_FORMULAS] if unknown else []
-    yield "Missing traces", view.list_missing_traces(result)
-
-
-def _counter(counter: CounterVerdict) -> dict[str, Any]:
-    name, reported, unit, normalised, to_work, *_, cause = counter_cells(counter)
-    cells = {"name": name, "reported": reported, "unit": unit, "normalised": normalised, "to_work": to_work}
-    known = counter.off is not None and counter.work is not None
-    share = ratio((counter.off or 0) + (counter.work or 0), counter.work or 0) if known else ""
-    return {**cells, "ratio": share, "state": counter.state.value, "cause": cause}
 
 
 def _environment(result: Answer) -> Iterator[tuple[str, str]]:

@@ -31,12 +31,6 @@ def json_integer(value: int) -> int | str:
     return value if -MAX_EXACT_INTEGER <= value <= MAX_EXACT_INTEGER else str(value)
 
 
-def script_json(data: Any) -> str:
-    """JSON that may stand inside a ``<script>`` element: nothing in it can end the element or open a comment."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-
-
 def page_data(views: Sequence[Answer], ends: tuple[str, str] | None) -> dict[str, Any]:
     """The books of one run under each convention of ``views``; ``ends`` are the ends of the statement that is shown first."""
     return _Books(views[0]).collect(views, ends)

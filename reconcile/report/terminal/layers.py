@@ -18,7 +18,7 @@ from ...core.number_format import format_signed, number
 from ...core.results import LayerRow
 from ...engine.answer import Answer
 from ...engine.breakdown import RESIDUAL, sum_rows, to_the_work
-from .. import folds, view
+from .. import folds
 from .columns import COLUMN_GAP, MIN_NAME_WIDTH, Column, Line, lay_out_table, stack_lines
 from .tables import STYLE_OF_STATE, and_more_text, name_times_count
 
@@ -68,7 +68,7 @@ def folded_rows(result: Answer) -> int:
 
 def _list_known(result: Answer) -> list[LayerRow]:
     """The rows, without the work of layers that have an op of unknown work."""
-    holes = {(trace.framework, u.layer) for trace, u in view.list_unknown_ops(result)}
+    holes = {(trace.framework, u.layer) for trace in result.traces for u in trace.unknown}
     return [
         replace(row, work={f: work for f, work in row.work.items() if (f, row.layer) not in holes})
         for row in result.layers

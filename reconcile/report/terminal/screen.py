@@ -185,13 +185,9 @@ def _list_figures(run_verdict: Verdict) -> list[RenderableType]:
 
 def _list_problems(result: Answer) -> list[RenderableType]:
     red = STYLE_OF_STATE[State.UNEXPLAINED]
-    lines: list[RenderableType] = [
-        Text(escape_line(view.broken_sentence(*pair)), style=red) for pair in view.list_broken_rules(result)
-    ]
-    lines += [Text(escape_line(sentence), style=red) for sentence in view.list_missing_traces(result)]
-    lines += [Text(escape_line(sentence), style=red) for sentence in view.unknown_sentences(result)]
-    lines += [Text(escape_line(item.sentence)) for item in result.verdict.withheld]
-    return lines
+    problems = (view.broken_sentences, view.list_missing_traces, view.unknown_sentences)
+    lines: list[RenderableType] = [Text(escape_line(each), style=red) for find in problems for each in find(result)]
+    return [*lines, *(Text(escape_line(item.sentence)) for item in result.verdict.withheld)]
 
 
 def _summary(result: Answer) -> Text:
