@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from ...core.records import UNENTERED
 from ..shared import adapter, keras_model, nested, signatures
 from ..shared.imported import Imported
 
@@ -90,9 +91,8 @@ class Capture(adapter.Capture):
         from . import model, trace
 
         taken = self._trace(params)
-        if any(problem.reason in trace.UNREAD for problem in taken.problems) and model.fits_in_memory(
-            self.call(params)
-        ):
+        unread = any(op.attrs.get(UNENTERED) in trace.UNREAD for op in taken.ops)
+        if unread and model.fits_in_memory(self.call(params)):
             with model.make_values():
                 taken = self._trace(params)
         return taken

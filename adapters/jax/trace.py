@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 from jax.interpreters import partial_eval
 
-from ...core.records import BACKWARD, FORWARD, Op, Problem, Trace
+from ...core.records import BACKWARD, FORWARD, UNENTERED, Op, Problem, Trace
 from . import records, run_counts
 from .model import Call, versions
 from .phases import PHASES_NOTE, mark_optimizer, phase_of
@@ -145,7 +145,7 @@ class Walk:
         elif inner:
             self.through(inner[0], runs.within(0), names)
         else:
-            self._problem(equation, PROGRAMS_NOT_ENTERED, names)
+            self._leave_unentered(equation, PROGRAMS_NOT_ENTERED, runs, names)
 
     def _scan(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
         params = equation.params
@@ -158,7 +158,7 @@ class Walk:
         inner, trips = run_counts.programs_of(equation), runs.count_of(run_counts.BODY)
         if trips is None:
             if any(map(records.has_non_integer_values, inner)):
-                self._problem(equation, LOOP_LENGTH_UNKNOWN, names)
+                self._leave_unentered(equation, LOOP_LENGTH_UNKNOWN, runs, names)
             return
         for which, times in ((run_counts.CONDITION, runs.calls + trips), (run_counts.BODY, trips)):
             own = runs.within(which)._replace(calls=times)
@@ -189,10 +189,10 @@ class Walk:
                     self.through(branches[which], runs.within(which)._replace(calls=times), names)
             return
         walks = [self._aside(branch, runs.within(which), names) for which, branch in enumerate(branches)]
-        if all(not walk.problems and walk.work() == walks[0].work() for walk in walks):
+        if all(walk.entered() and walk.work() == walks[0].work() for walk in walks):
             self.take(walks[0])
         else:
-            self._problem(equation, BRANCH_DEPENDS_ON_DATA, names)
+            self._leave_unentered(equation, BRANCH_DEPENDS_ON_DATA, runs, names)
 
     def _shard_map(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
         """The body runs on every device of the axes that it is mapped over."""
@@ -257,6 +257,10 @@ class Walk:
         for key, op in other.ops.items():
             self.add(op, other.equations[key])
 
+    def entered(self) -> bool:
+        """Whether all that runs is among its ops."""
+        return not self.problems and not any(UNENTERED in op.attrs for op in self.ops.values())
+
     def work(self) -> dict[Any, int]:
         """The calls of every op, wherever it is, in any order."""
         found: dict[Any, int] = {}
@@ -266,6 +270,11 @@ class Walk:
             key = records.identity_key(op._replace(layer=""))
             found[key] = found.get(key, 0) + op.calls
         return found
+
+    def _leave_unentered(self, equation: Any, why: str, runs: Runs, names: tuple[str, ...]) -> None:
+        """Record an equation whose programs run nobody knows how often: its work is unknown."""
+        op = self._op(equation, runs, names)
+        self.add(op._replace(attrs={**op.attrs, UNENTERED: why}), runs.copies)
 
     def _problem(self, equation: Any, reason: str, names: tuple[str, ...]) -> None:
         layer = records.layer_of(names, self.root)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...core.records import Op, Problem, Tensor, Trace
+from ...core.records import UNENTERED, Op, Tensor, Trace
 from ...products.files.model_file import FileError, show_name
 from .elsewhere import value_of
 from .load import Model, dtype_name
@@ -79,7 +79,6 @@ class Tracer:
     def __init__(self, opsets: Mapping[str, int]) -> None:
         self.opsets = opsets
         self.ops: list[Op] = []
-        self.problems: list[Problem] = []
         self.untaken: list[str] = []
 
     def walk(self, graph: Any, scope: Scope, prefix: str, layer: str, calls: int, within: tuple[str, ...]) -> None:
@@ -129,7 +128,7 @@ class Tracer:
         times = self._times(node, scope)
         if times is None:
             question = "which branch runs" if node.op_type == "If" else "how often this loop runs"
-            self.problems.append(Problem(layer, f"onnx.{node.op_type}", id, f"{question} is not constant"))
+            self.ops[-1].attrs[UNENTERED] = f"{question} is not constant"
             return
         for name, graph in graphs.items():
             inner = f"{id}/{name}/"
@@ -226,5 +225,4 @@ def trace(model: Model, notes: tuple[str, ...] = ()) -> Trace:
     except (TypeError, ValueError, LookupError, StopIteration, RecursionError) as error:  # names that are not text, ...
         raise FileError(f"{model.where} is damaged: one of its nodes cannot be read ({show_name(error)}).") from error
     layers = tuple(dict.fromkeys(op.layer for op in tracer.ops))
-    problems, untaken = tuple(tracer.problems), tuple(tracer.untaken)
-    return Trace("onnx", versions(), "graph", tuple(tracer.ops), problems, untaken, layers, notes)
+    return Trace("onnx", versions(), "graph", tuple(tracer.ops), (), tuple(tracer.untaken), layers, notes)

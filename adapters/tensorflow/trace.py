@@ -7,7 +7,7 @@ Run statistics are not used (they stop silently at 2^20 nodes).  Python 3.6, Ten
 
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
-from ...core.records import BACKWARD, FORWARD, Op, Problem, Tensor, Trace
+from ...core.records import BACKWARD, FORWARD, UNENTERED, Op, Problem, Tensor, Trace
 from ..shared.refusal import CannotCount
 from .graphs import dilated
 from .graphs import graph as tf_graph
@@ -194,6 +194,10 @@ class Tracer:
         if filled:
             self.notes.append(f"shapes of {filled} ops were read from one run on the example input")
 
+    def _leave_unentered(self, why: str) -> None:
+        """The last op runs others that are not known."""
+        self.ops[-1] = self.ops[-1]._replace(attrs=dict(self.ops[-1].attrs, **{UNENTERED: why}))
+
     def _enter(
         self,
         operation: Any,
@@ -208,11 +212,11 @@ class Tracer:
         try:
             bodies = self._bodies(operation, graph)
         except LookupError as error:
-            self.problems.append(Problem(layer, operation.type, id, str(error)))
+            self._leave_unentered(str(error))
             return
         runs = self._runs(operation, bodies, calls, frame)
         if runs is None:
-            self.problems.append(Problem(layer, operation.type, id, UNREAD[operation.type.endswith("While")]))
+            self._leave_unentered(UNREAD[operation.type.endswith("While")])
             return
         for role, body, times in zip(roles_of(operation.type, len(bodies)), bodies, runs):
             inner = id + "/" + (role + "/" if role else "")

@@ -135,6 +135,9 @@ WHOLE = "tag:whole"
 CUT = "tag:cut"
 """Attribute of an op without matrix products whose share on this process is unknown: why. (A matrix product is a Problem.)"""
 
+UNENTERED = "tag:unentered"
+"""Attribute of an op that runs others, such as a loop, and that the trace could not enter: why. Its work is what a user gives."""
+
 GROUP = "tag:group"
 """Attribute of a collective op: the ``ranks`` that take part, this one's ``place`` among them, and how they ``reduce``, ''
 if they do not."""

@@ -44,13 +44,18 @@ class TraceRow:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """An op that makes a trace incomplete, under every convention that weighs one of its unknown ``components``."""
+    """An op that makes a trace incomplete, under every convention that weighs one of its unknown ``components``.
+
+    ``lacks_formula`` says whether a formula of the user's can give its work. It cannot where something else is not known, such as
+    how often the op ran, or what its mask discards.
+    """
 
     layer: str
     op: str
     id: str
     reason: str
     components: frozenset[str] = frozenset(COMPONENTS)
+    lacks_formula: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,6 +151,8 @@ class Formula(NamedTuple):
 _REGISTRY: dict[str, Formula] = {}
 _VARIANTS: dict[str, dict[str, Formula]] = {"complex": {}, "sparse": {}}
 """Formulas of ops on complex numbers, and on sparse tensors, by kind."""
+_GIVEN: dict[str, Formula] = {}
+"""The formulas of the user's files, for ops with a formula of the tool's own as well."""
 _POINTWISE: set[str] = set()
 _OPAQUE: set[str] = set()
 
@@ -177,6 +179,10 @@ def no_arithmetic(reason: str, *ops: str) -> None:
     """Register ops whose work is 0 under every convention, with the reason (moves data, makes constants)."""
     for op in ops:
         _add_to_registry(Formula(op, lambda _op: ZERO, reason, reason))
+
+
+CONTROL_FLOW = "control flow or a function call: what runs inside is traced as ops of its own"
+"""Why such ops do no arithmetic. If a trace could not enter one (``UNENTERED``), its work is unknown, and a user may give it."""
 
 
 def pointwise(*ops: str) -> None:
@@ -234,38 +240,44 @@ def formulas(
         register(*(prefix + name for name in names.split()), source=source)(compute)
 
 
-_may_get_second: dict[str, Formula] = {}
-"""The formulas that may get a second one."""
-_second_formulas: dict[str, Formula] = {}
-"""The second formulas that they got."""
+_collected: dict[str, Formula] | None = None
+"""The formulas of the user's file that is being read; None if none is."""
 
 
 @contextmanager
-def collect_second_formulas(first: dict[str, Formula]) -> Iterator[dict[str, Formula]]:
-    """Within this context the ops of these formulas may get a second one, which is not registered but collected here.
+def collect_formulas() -> Iterator[dict[str, Formula]]:
+    """Within this context, which is that of a user's file, formulas are collected here, and not registered.
 
-    An op that does no arithmetic gets none: its whole work is known.
+    An op may have one of the tool's own, unless it does no arithmetic: then its whole work is known.
     """
-    _may_get_second.update({op: entry for op, entry in first.items() if not entry.zero_reason})
+    global _collected
+    _collected = {}
     try:
-        yield _second_formulas
+        yield _collected
     finally:
-        _may_get_second.clear()
-        _second_formulas.clear()
+        _collected = None
 
 
 def _add_to_registry(entry: Formula, registry: dict[str, Formula] = _REGISTRY) -> None:
-    if entry.op in registry:
-        if registry[entry.op] is _may_get_second.get(entry.op) and entry.op not in _second_formulas:
-            _second_formulas[entry.op] = entry
-            return
-        raise ValueError(f"op {entry.op!r} already has a work formula ({registry[entry.op].source})")
+    earlier = registry.get(entry.op)
+    if _collected is not None:
+        registry = _collected
+        known = earlier if earlier and earlier.zero_reason not in ("", CONTROL_FLOW) else None
+        earlier = _collected.get(entry.op) or _GIVEN.get(entry.op) or known
+    if earlier is not None:
+        raise ValueError(f"op {entry.op!r} already has a work formula ({earlier.source})")
     registry[entry.op] = entry
 
 
-def replace_formula(entry: Formula) -> None:
-    """Replace the formula that is registered for this op."""
-    _REGISTRY[entry.op] = entry
+def give_formula(entry: Formula) -> None:
+    """Register a user's formula: for an op that has none it is the only one."""
+    _GIVEN[entry.op] = entry
+    _REGISTRY.setdefault(entry.op, entry)
+
+
+def find_given(op: str) -> Formula | None:
+    """The user's formula for exactly this op name, or None."""
+    return _GIVEN.get(op)
 
 
 @contextmanager
@@ -277,6 +289,7 @@ def restore_registry() -> Iterator[None]:
     finally:
         _REGISTRY.clear()
         _REGISTRY.update(before)
+        _GIVEN.clear()
 
 
 def find(op: str) -> Formula | None:

@@ -71,7 +71,10 @@ def result_of(found: WeighedTrace, align: Alignment, asked: Conventions) -> Trac
     An op with only some unknown components does so under the conventions that weigh one of them.
     """
     convention, conventions, trace = asked.chosen, asked.every, found.trace
-    unknown = [Unknown(align.layer(trace.framework, p.layer), p.op, p.id, p.reason) for p in trace.problems]
+    unknown = [
+        Unknown(align.layer(trace.framework, p.layer), p.op, p.id, p.reason, lacks_formula=False)
+        for p in trace.problems
+    ]
     unknown += _list_unknown(found, any(c.masked for c in conventions.values()))
     times = Counter(kind for _, _, kind in found.ops)
     idle: Counter[str] = Counter()
@@ -126,7 +129,7 @@ def _list_unknown(found: WeighedTrace, masks: bool) -> Iterator[Unknown]:
         if kind.part.unknown:
             yield Unknown(layer, op.op, op.id, kind.part.reason, kind.part.unknown)
         if masks and kind.mask:
-            yield Unknown(layer, op.op, op.id, kind.mask, frozenset((MASKED,)))
+            yield Unknown(layer, op.op, op.id, kind.mask, frozenset((MASKED,)), lacks_formula=False)
 
 
 def _is_of_integers(op: Op) -> bool:

@@ -202,11 +202,12 @@ def _why_withheld(result: RunResult, trace: TraceResult, counters: Sequence[Coun
     if trace.unknown:
         first, more = trace.unknown[0], len(trace.unknown) - 1
         rest = f" and {number(more)} more" if more else ""
-        if first.op.startswith("("):  # it is no op: something that was not seen
+        if not first.lacks_formula:
             where = f"at layer {first.layer}, " if first.layer else ""
+            name = "" if first.op.startswith("(") else f"{first.op}: "  # it is no op: something that was not seen
             return Withheld(
                 trace.framework,
-                where + first.reason + (f" (and {number(more)} more like it)" if more else ""),
+                where + name + first.reason + (f" (and {number(more)} more like it)" if more else ""),
                 "Change that and run again.",
             )
         where = f" at layer {first.layer}" if first.layer else ""

@@ -8,14 +8,14 @@ its other components are unknown.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Hashable, Iterable
-from functools import lru_cache
+from collections.abc import Callable, Hashable, Iterable
+from functools import lru_cache, partial
 from threading import RLock
 from typing import NamedTuple
 
-from ..core.errors import ReconcileError, UsageError, describe_error
+from ..core.errors import ReconcileError, UsageError, describe_error, short
 from ..core.framework import Framework, absolute
-from ..core.records import CUT, PARTS, POINTWISE, REGISTERED, STORED, Op, Tensor
+from ..core.records import CUT, PARTS, POINTWISE, REGISTERED, STORED, UNENTERED, Op, Tensor
 from ..core.registry import frameworks
 from ..core.work import (
     COMPONENTS,
@@ -28,6 +28,7 @@ from ..core.work import (
     Work,
     check_work,
     find,
+    find_given,
     find_variant,
     formula,
     is_opaque,
@@ -138,7 +139,7 @@ def signature(op: Op) -> Hashable:
 
 def is_ours(op: str) -> bool:
     """Whether no user's formula gives the work of ops of this name: such a formula may read the layer."""
-    return find(op) is _ours.get(op)
+    return find_given(op) is None and find(op) is _ours.get(op)
 
 
 def known_part(op: Op) -> Known:
@@ -154,9 +155,13 @@ def known_part(op: Op) -> Known:
     return part
 
 
-def _known_part(op: Op) -> Known:
+class FormulaError(UsageError):
+    """A user's formula, or the file of it, that cannot be used."""
+
+
+def _known_part(op: Op, compute: Callable[[Op], Work] | None = None) -> Known:
     try:
-        return Known(work_of(op))
+        return Known((compute or work_of)(op))
     except UnknownWork as error:
         return Known(error.known, error.components, str(error))
 
@@ -165,12 +170,29 @@ def work_of(op: Op) -> Work:
     """Work of ONE call of ``op``. For an op on integers these are its multiply-adds: the rest is bookkeeping.
 
     Raises UnknownWork for an op without a formula, also on complex numbers, unknown shapes, and if a formula cannot read the
-    record or returns invalid work. Any other error in a user's formula becomes a UsageError (formula_files.py).
+    record or returns invalid work. Any other error in a user's formula becomes a UsageError (formula_files.py). Such a formula
+    is called for every record of its op whose work is not that of its parts, or none at all.
     """
-    entry, kind = formula_of(op.op), _kind(op)
-    known_otherwise = entry is not None
-    if kind and not (entry and (entry.zero_reason or (kind == "sparse" and not op.op.startswith("aten.")))):
-        entry = find_variant(kind, op.op)
+    given, entry, kind = find_given(op.op), formula_of(op.op), _kind(op)
+    if entry is given:
+        entry = None
+    zero = entry and entry.zero_reason
+    variant = kind and not (zero or (entry and kind == "sparse" and not op.op.startswith("aten.")))
+    own = find_variant(kind, op.op) if variant else entry
+    tool = partial(_work_by_tool, entry=own, missing_for=kind if entry else "")
+    if given is None or (zero and UNENTERED not in op.attrs):
+        return tool(op)
+    if PARTS in op.attrs:
+        return _work_of_parts(op)
+    if own is not None:
+        return _complete(own, given, _known_part(op, tool), _known_part(op, partial(_compute, entry=given)))
+    return ZERO if given.zero_reason else _compute(op, given)
+
+
+def _work_by_tool(op: Op, entry: Formula | None, missing_for: str) -> Work:
+    """The work by the tool's own formula for such a record, if there is one."""
+    if UNENTERED in op.attrs:
+        raise UnknownWork(str(op.attrs[UNENTERED]))
     if entry is None:
         if is_whole(op) and not is_opaque(op.op):
             if _is_foreign(op):
@@ -178,15 +200,19 @@ def work_of(op: Op) -> Work:
                     f"no work formula for {op.op}, which may multiply its integers", ("mac", "accumulators")
                 )
             return ZERO
-        raise _without_formula(op, f"no work formula for {op.op}" + (_ON[kind] if known_otherwise else ""))
+        raise _without_formula(op, f"no work formula for {op.op}{_ON[missing_for]}")
     if entry.zero_reason:
         return ZERO
     if PARTS in op.attrs:
         return _work_of_parts(op)
+    if CUT in op.attrs and not _is_of_integers(op):
+        raise UnknownWork(f"{op.op}: {op.attrs[CUT]}", SINGLE_COMPONENTS)
+    return _compute(op, entry)
+
+
+def _compute(op: Op, entry: Formula) -> Work:
     if _is_of_integers(op):
         return _products_of_integers(op, entry)
-    if CUT in op.attrs:
-        raise UnknownWork(f"{op.op}: {op.attrs[CUT]}", SINGLE_COMPONENTS)
     try:
         return check_work(entry.compute(op))
     except (UnknownWork, ReconcileError):
@@ -195,6 +221,23 @@ def work_of(op: Op) -> Work:
         raise UnknownWork(f"the formula for {op.op} does not fit this record: {error}") from error
     except Exception as error:
         raise UnknownWork(f"the formula for {op.op} does not fit this record: {describe_error(error)}") from error
+
+
+def _complete(own: Formula, given: Formula, known: Known, added: Known) -> Work:
+    """What the tool knows, and what a user's formula gives of the rest. Both agree on the components that both know."""
+    for component in COMPONENTS:
+        ours, theirs = getattr(known.work, component), getattr(added.work, component)
+        if ours != theirs and component not in known.unknown | added.unknown:
+            raise FormulaError(
+                f"{given.compute}: it returned {component}={short(theirs)}, but {component} is {short(ours)} by the formula "
+                f"of this tool ({own.source}). Return the same where that is known, or raise UnknownWork."
+            )
+    unknown = known.unknown & added.unknown
+    rest = known.unknown - added.unknown
+    work = known.work + added.work.only((*rest, MASKED) if "mac" in rest else rest)
+    if unknown:
+        raise UnknownWork(known.reason if added.unknown >= known.unknown else added.reason, unknown, work)
+    return work
 
 
 def _work_of_parts(op: Op) -> Work:

@@ -21,21 +21,10 @@ from types import FrameType
 from typing import TypeVar
 
 from ..core import user_files
-from ..core.errors import ReconcileError, UsageError, describe_error, short
+from ..core.errors import describe_error, short
 from ..core.records import Op
-from ..core.work import (
-    COMPONENTS,
-    ZERO,
-    Formula,
-    NoWork,
-    UnknownWork,
-    Work,
-    check_work,
-    collect_second_formulas,
-    registered_formulas,
-    replace_formula,
-)
-from . import Known
+from ..core.work import Formula, NoWork, UnknownWork, Work, check_work, collect_formulas, give_formula
+from . import FormulaError
 
 LIMIT = 10.0
 """The least time limit in seconds, for a file and for each call of a formula."""
@@ -46,10 +35,6 @@ AGAIN = 1.0
 
 
 T = TypeVar("T")
-
-
-class FormulaError(UsageError):
-    """A formula file, or a formula in one, that cannot be used."""
 
 
 class _TooLong(BaseException):
@@ -63,81 +48,33 @@ def load_formulas(files: tuple[Path, ...], timeout: float = 0.0) -> None:
     ``timeout`` is the timeout of the run.
     """
     limit = max(LIMIT, timeout / SHARE)
-    own = registered_formulas()
     for file in files:
         text = user_files.read_text_file(file, "the formula file")
-        before = registered_formulas()
-        with collect_second_formulas(own) as completing:
+        with collect_formulas() as collected:
             _call_within(file, limit, f"the formula file {file}", partial(_execute, text, file))
-            completed = [_complete_formula(own[op], entry, file, limit) for op, entry in completing.items()]
-        for op, entry in registered_formulas().items():
-            if entry is not before.get(op) and not entry.zero_reason:
-                replace_formula(entry._replace(compute=_guard_formula(entry, file, limit)))
-        for entry in completed:
-            replace_formula(entry)
-
-
-def _complete_formula(own: Formula, entry: Formula, file: Path, limit: float) -> Formula:
-    """The tool's formula, and the user's for work that it leaves unknown. Both agree on the components that both know."""
-    label, line, theirs = _label(entry, file), _first_line(entry), _guard_formula(entry, file, limit)
-
-    def compute(op: Op) -> Work:
-        known, added = _part(own.compute, op), _part(theirs, op)
-        both = set(COMPONENTS) - known.unknown - added.unknown
-        for component in (name for name in COMPONENTS if name in both):
-            ours, given = getattr(known.work, component), getattr(added.work, component)
-            if ours != given:
-                raise FormulaError(
-                    f"{label}{_at(line)}: it returned {component}={short(given)}, but {component} is {short(ours)} by the "
-                    f"formula of this tool ({own.source}). Return the same where that is known, or raise UnknownWork."
-                )
-        counts = {
-            name: getattr(added.work if name in known.unknown else known.work, name)
-            for name in COMPONENTS
-            if name not in known.unknown & added.unknown
-        }
-        if len(counts) < len(COMPONENTS):
-            reason = known.reason if added.unknown >= known.unknown else added.reason
-            raise UnknownWork(reason, known.unknown & added.unknown, Work(**counts))
-        return Work(**counts)
-
-    return Formula(entry.op, compute, f"{own.source}; the rest: {entry.source}")
-
-
-def _part(compute: Callable[[Op], Work], op: Op) -> Known:
-    """The part of the work that this formula knows. A FormulaError passes through."""
-    try:
-        return Known(check_work(compute(op)))
-    except UnknownWork as error:
-        return Known(error.known, error.components, str(error))
-    except ReconcileError:
-        raise
-    except Exception as error:  # the tool's own formula, which cannot read this record
-        return Known(
-            ZERO, frozenset(COMPONENTS), f"the formula for {op.op} does not fit this record: {describe_error(error)}"
-        )
+        for entry in collected.values():
+            give_formula(entry._replace(compute=_GuardedFormula(entry, file, limit)))
 
 
 def _execute(text: str, file: Path) -> None:
     exec(compile(text, str(file), "exec"), {"__name__": "_reconcile_formulas", "__file__": str(file)})
 
 
-def _guard_formula(entry: Formula, file: Path, limit: float) -> Callable[[Op], Work]:
-    """The formula with a time limit and with checks of its result; any fault becomes one sentence."""
-    line, name = _first_line(entry), _label(entry, file)
+class _GuardedFormula:
+    """A user's formula with a time limit and with checks of its result; any fault becomes one sentence. As text, where it is."""
 
-    def compute(op: Op) -> Work:
-        return _call_within(file, limit, name, lambda: _plain(entry.compute(op)), line, (UnknownWork,))
+    def __init__(self, entry: Formula, file: Path, limit: float) -> None:
+        self.compute, self.file, self.limit = entry.compute, file, limit
+        self.label = f"the formula for {entry.op} in {file}"
+        self.line = getattr(getattr(entry.compute, "__code__", None), "co_firstlineno", 0)
 
-    return compute
+    def __call__(self, op: Op) -> Work:
+        return _call_within(
+            self.file, self.limit, self.label, lambda: _plain(self.compute(op)), self.line, (UnknownWork,)
+        )
 
-
-def _label(entry: Formula, file: Path) -> str:
-    return f"the formula for {entry.op} in {file}"
-
-
-def _first_line(entry: Formula) -> int:
-    return getattr(getattr(entry.compute, "__code__", None), "co_firstlineno", 0)
+    def __str__(self) -> str:
+        return self.label + _at(self.line)
 
 
 def _plain(value: object) -> Work:

@@ -7,15 +7,15 @@ import pytest
 from reconcile.adapters.counters.bridge import make_item
 from reconcile.align.alignment import Alignment
 from reconcile.core.causes import Cause, State
-from reconcile.core.conventions import ALL, BUILT_IN, MATMUL, TEXTBOOK, Convention, Conventions
-from reconcile.core.records import FLOP, LIVE, WEIGHT_GRADIENT, Entry, Ledger, Op, Sighting, Tensor, Trace
+from reconcile.core.conventions import ALL, BUILT_IN, CAUSAL, MATMUL, TEXTBOOK, Convention, Conventions
+from reconcile.core.records import FLOP, LIVE, WEIGHT_GRADIENT, Entry, Ledger, Op, Problem, Sighting, Tensor, Trace
 from reconcile.engine.answer import Answer
 from reconcile.engine.booking import book
 from reconcile.engine.breakdown import differing_components
 from reconcile.engine.phases import phase_table
 from reconcile.engine.reconcile import reconcile
 from reconcile.engine.settle import Collected, settle
-from reconcile.engine.verdict import verdict
+from reconcile.engine.verdict import GIVE_FORMULAS, verdict
 from reconcile.report.json import to_dict
 from reconcile.work import Work, known_part
 
@@ -146,10 +146,28 @@ def test_json_has_a_total_where_there_is_one():
 
 
 def test_a_gap_in_the_trace_itself_is_one_under_every_convention():
-    from reconcile.core.records import Problem
-
     trace = TRACE._replace(ops=OPS[:1], problems=(Problem("fc", "(thread)", "fc", "it ran unseen"),))
     (seen,) = settled(MATMUL, trace).traces
     assert not seen.complete
     assert seen.totals == {}
     assert "it ran unseen" in seen.reason
+
+
+HEADS = Tensor((1, 2, M, K), "float32")
+MASKED_ATTENTION = Op(
+    "d", "aten.scaled_dot_product_attention", "fc", (HEADS, HEADS, HEADS, Tensor((M, M), "bool")), (HEADS,), {}
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("convention", "trace", "asks"),
+    [
+        (ALL, TRACE, True),
+        (MATMUL, TRACE._replace(problems=(Problem("fc", "aten.mm", "a", "how often it runs is not known"),)), False),
+        (CAUSAL, TRACE._replace(ops=(*OPS, MASKED_ATTENTION)), False),
+    ],
+)
+def test_a_formula_is_asked_for_where_one_can_be_given(convention: Convention, trace: Trace, asks: bool) -> None:
+    """Not where how often an op ran is unknown, nor what its mask discards: a formula says neither."""
+    (withheld,) = verdict(settled(convention, trace)).withheld
+    assert withheld.remedy.startswith(GIVE_FORMULAS) is asks

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....core.work import no_arithmetic, opaque
+from ....core.work import CONTROL_FLOW, no_arithmetic, opaque
 
 
 def _list(reason: str, names: str) -> None:
@@ -22,7 +22,7 @@ _list(
 _list("makes a constant", "Constant ConstantOfShape Range EyeLike")
 _list("reads a property; no arithmetic", "Shape Size")
 _list("logic on booleans", "And Or Not Xor")
-_list("control flow: what runs inside is traced as ops of its own", "If Loop Scan")
+_list(CONTROL_FLOW, "If Loop Scan")
 _list(
     "random bits; a generator has no agreed count",
     "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Bernoulli Multinomial",

@@ -5,7 +5,7 @@ The last list names ops that run code or graphs of their own: their work is not 
 
 from __future__ import annotations
 
-from ...core.work import no_arithmetic, opaque
+from ...core.work import CONTROL_FLOW, no_arithmetic, opaque
 
 _MOVES = {
     "another shape on the same values": "Reshape Squeeze ExpandDims EnsureShape Bitcast",
@@ -32,7 +32,7 @@ _MOVES = {
     TensorListScatterIntoExistingList TensorListConcat TensorListConcatV2 TensorListConcatLists TensorListSplit TensorListResize
     TensorArrayV3 TensorArrayReadV3 TensorArrayWriteV3 TensorArrayGatherV3 TensorArrayScatterV3 TensorArraySizeV3
     TensorArrayCloseV3 TensorArrayConcatV3 TensorArraySplitV3""",
-    "control flow or a function call: what runs inside is traced as ops of its own": """
+    CONTROL_FLOW: """
     NoOp ControlTrigger Enter Exit RefEnter RefExit Switch RefSwitch Merge RefMerge NextIteration RefNextIteration LoopCond
     While StatelessWhile If StatelessIf Case StatelessCase PartitionedCall StatefulPartitionedCall FakeParam""",
     "reads a property or checks it; no arithmetic": """

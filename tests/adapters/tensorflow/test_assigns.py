@@ -10,7 +10,7 @@ from reconcile.adapters.counters.tf_profiler.capture import capture
 from reconcile.adapters.shared.refusal import BeyondCounter
 from reconcile.adapters.tensorflow.model import TfModel, quiet
 from reconcile.adapters.tensorflow.training import trace as training_trace
-from reconcile.core.records import FORWARD, WEIGHT_GRADIENT
+from reconcile.core.records import FORWARD, UNENTERED, WEIGHT_GRADIENT
 from reconcile.model_zoo import pair as pairs
 from reconcile.work import work_of
 from tests.adapters.tensorflow.training_steps import Pair, model_of, trace_call
@@ -115,7 +115,7 @@ def test_a_run_that_cannot_be_is_no_trace_without_a_reason(writes, words):
         return called(x) + tf.cond(found < 3, lambda: own.product(x), lambda: x @ tf.ones((IN, OUT)) + own.product(x))
 
     model, trace = trace_call(lambda: looks_up, ROWS, IN)
-    assert [problem.op for problem in trace.problems] == ["If"]
+    assert [op.op for op in trace.ops if UNENTERED in op.attrs] == ["If"]
     assert [op.calls for op in trace.ops if op.op == "MatMul"] == [1]
     assert [note for note in trace.notes if "which is not a variable" in note]
     with pytest.raises(BeyondCounter, match=re.escape(words)):
