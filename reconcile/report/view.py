@@ -54,6 +54,11 @@ class AnswerView:
     counters: list[tuple[tuple[Inline, ...], str]]
     phases: list[tuple[str, PhaseTable]]
 
+    @property
+    def lacks_formula(self) -> bool:
+        """Whether a formula of the user's could give some of the unknown work."""
+        return any(u.lacks_formula for trace in self.result.traces for u in trace.unknown)
+
 
 def describe_answer(result: Answer, headline: Statement | None = None) -> AnswerView:
     """What the pages of a run say of it, ``headline`` first (default: see default_statement)."""

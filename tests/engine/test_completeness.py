@@ -17,6 +17,7 @@ from reconcile.engine.reconcile import reconcile
 from reconcile.engine.settle import Collected, settle
 from reconcile.engine.verdict import GIVE_FORMULAS, verdict
 from reconcile.report.json import to_dict
+from reconcile.report.page import to_html
 from reconcile.work import Work, known_part
 
 M, K, N = 4, 7, 3
@@ -169,5 +170,7 @@ MASKED_ATTENTION = Op(
 )
 def test_a_formula_is_asked_for_where_one_can_be_given(convention: Convention, trace: Trace, asks: bool) -> None:
     """Not where how often an op ran is unknown, nor what its mask discards: a formula says neither."""
-    (withheld,) = verdict(settled(convention, trace)).withheld
+    answer = settled(convention, trace)
+    (withheld,) = verdict(answer).withheld
     assert withheld.remedy.startswith(GIVE_FORMULAS) is asks
+    assert (GIVE_FORMULAS in to_html(answer)) is asks
