@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from threading import Lock, get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,14 @@ if TYPE_CHECKING:
 
 STEP_HAS_NOT_RUN = "the step has not run: look at it after the `with` block."
 STEP_STILL_RUNS = "the step still runs: look at it after the `with` block."
+STEP_ON_ANOTHER_THREAD = (
+    "a step is being counted on another thread, and would take in this one: count one after the other."
+)
+
+COUNTED_ON: dict[Step, int] = {}
+"""The thread of each step that runs in this process."""
+ENTERING = Lock()
+"""Held while a step begins, which imports the framework's parts: threads that do so at once find some of them half imported."""
 
 
 @speaks_python()
@@ -109,8 +118,12 @@ class Step(Found):
         """Begin to count, without a ``with`` block."""
         if self.context is not None:
             raise UsageError("a step is counted once: call reconcile.count again for the next.")
-        self.context = adapter_of(self._framework).step(self._models, tuple(self._counters.values()))
-        self.context.enter()
+        with ENTERING:
+            if any(thread != get_ident() for thread in COUNTED_ON.values()):
+                raise UsageError(STEP_ON_ANOTHER_THREAD)
+            self.context = adapter_of(self._framework).step(self._models, tuple(self._counters.values()))
+            self.context.enter()
+            COUNTED_ON[self] = get_ident()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -119,7 +132,10 @@ class Step(Found):
 
     def leave(self, error: BaseException | None = None) -> None:
         """End to count; ``error`` is what ended the step before its time."""
-        self.context.leave(error)
+        try:
+            self.context.leave(error)
+        finally:
+            COUNTED_ON.pop(self, None)
 
     @property
     def result(self) -> Answer:  # type: ignore[override]

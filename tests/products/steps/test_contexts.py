@@ -9,6 +9,7 @@ import pytest
 import reconcile
 from reconcile.core.errors import NotInResult, UsageError
 from reconcile.core.records import BACKWARD, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
+from reconcile.products.steps.count import STEP_ON_ANOTHER_THREAD
 
 torch = pytest.importorskip("torch")
 from tests.products.steps import nets  # noqa: E402
@@ -73,6 +74,32 @@ def test_a_context_on_a_thread_counts_that_thread() -> None:
     thread.start()
     thread.join()
     assert phases(steps[0]) == STEP
+
+
+def test_of_several_threads_at_once_one_counts() -> None:
+    """Hooks of PyTorch and its profiler are those of the process: each would take in what the others run."""
+    at_once, entered, said = threading.Barrier(6), threading.Event(), []
+
+    def count() -> None:
+        net = nets.mlp()
+        at_once.wait()
+        try:
+            with reconcile.count(net) as step:
+                entered.wait(20)
+                net(rows()).sum().backward()
+            said.append(phases(step))
+        except UsageError as error:
+            said.append(str(error))
+            if len(said) == 5:
+                entered.set()
+
+    threads = [threading.Thread(target=count) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert said == [STEP_ON_ANOTHER_THREAD] * 5 + [STEP]
+    assert phases(counted(lambda: nets.mlp()(rows()))) == {FORWARD: CALL}
 
 
 def test_nothing_stays_behind() -> None:
