@@ -2,8 +2,8 @@
 
 =============  ==============================================================================================
 read           the options become a request: ``run_request`` (launch/request.py)
-``prepare``    the conventions and the formulas that the request names: ``prepare_conventions``
-               (launch/choose.py)
+``prepare``    the conventions and the formulas that the request names: ``conventions_of`` (core/conventions.py),
+               ``formulas_of`` (launch/choose.py)
 ``collect``    ``choose_counters``, ``model_fields_by_framework`` (launch/choose.py), ``start_workers`` and
                ``read_records`` (launch/runner.py): what comes out are traces and ledgers
 ``settle``     traces and ledgers become statements, layers and a verdict: one ``Answer`` (engine/settle.py)
@@ -22,13 +22,13 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from .core.conventions import Conventions
+from .core.conventions import Conventions, conventions_of
 from .core.registry import load_places
 from .engine import settle as engine
 from .engine.answer import Answer
 from .engine.settle import Collected
 from .launch import runner
-from .launch.choose import prepare_conventions
+from .launch.choose import formulas_of
 from .launch.request import RunRequest
 from .launch.runner import Collect
 from .launch.workers.supervisor import Event
@@ -53,7 +53,8 @@ class Job:
 
 def prepare(job: Job, until_the_end: ExitStack) -> None:
     """Read the conventions and the formulas that the request names."""
-    job.conventions = until_the_end.enter_context(prepare_conventions(job.request))
+    job.conventions = conventions_of(job.request.convention, job.request.convention_files)
+    until_the_end.enter_context(formulas_of(job.request))
 
 
 def collect(job: Job, _until_the_end: ExitStack) -> None:

@@ -149,6 +149,17 @@ def _check(where: str, key: str, value: object) -> None:
         raise UsageError(f"{where}: {key} must be 0 or more, not {value}: no work has less than 0 FLOPs.")
 
 
+def conventions_of(chosen: str, files: Iterable[Path] = ()) -> Conventions:
+    """The built-in conventions, the chosen one if it is another, and those of these files. Raises UsageError for an unknown
+    name, and what ``load_conventions`` raises."""
+    every = dict(BUILT_IN)
+    if chosen in NAMED:
+        every[chosen] = NAMED[chosen]
+    for file in files:
+        every.update(load_conventions(file))
+    return Conventions(choose(chosen, every), every)
+
+
 def choose(name: str, conventions: Mapping[str, Convention]) -> Convention:
     """The convention with this name. Raises UsageError that suggests the nearest names."""
     if name in conventions:

@@ -1,28 +1,13 @@
-"""Checks of time limits, sizes and integers that users give; one sentence says why a value is rejected."""
+"""Checks of sizes and integers that users give; one sentence says why a value is rejected."""
 
 from __future__ import annotations
 
-import math
+from .errors import short
 
-from .errors import UsageError, short
-
-LONGEST = 10**8
-"""The longest time limit in seconds: three years."""
 SIZE = 2**63 - 1
 """The largest dimension, and the most elements of a tensor, that any framework can represent."""
 DIGITS = 40
 """Numbers with more digits are not read; 2^80 has 25."""
-
-
-def seconds(given: object) -> float:
-    """A time limit. Raises UsageError for anything but a number above 0 and up to LONGEST."""
-    try:
-        value = float(given)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        value = math.nan
-    if not 0 < value <= LONGEST or isinstance(given, bool):
-        raise UsageError(f"--timeout must be a number of seconds above 0 and up to {LONGEST:,}, not {short(given)}.")
-    return value
 
 
 def no_size(text: str) -> str:

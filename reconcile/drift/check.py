@@ -9,11 +9,12 @@ from pathlib import Path
 
 from ..core.atomic import safe
 from ..core.causes import State
+from ..core.conventions import conventions_of
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError, brief
 from ..core.registry import known_counters
 from ..engine.reconcile import Missing
 from ..engine.settle import Collected, without_absent
-from ..launch.choose import checked_pair_path, conventions_of, formulas_of
+from ..launch.choose import checked_pair_path, formulas_of
 from ..launch.request import RunRequest
 from ..launch.runner import collect
 from ..launch.workers.supervisor import Event
@@ -76,7 +77,8 @@ def check(
     Nothing is written if a counter failed or nothing differs.  Raises UsageError for a baseline that is
     missing, damaged, newer or another model's, and wherever the runner raises it.
     """
-    convention = conventions_of(request).chosen  # an unknown name is reported before a missing baseline
+    # an unknown name is reported before a missing baseline
+    convention = conventions_of(request.convention, request.convention_files).chosen
     lent = None if update else _find_lent(path, environment)
     path = lent or path
     old = load(path) if update and os.path.lexists(path) else None if update else _read_existing(request, path, remedy)
@@ -106,7 +108,8 @@ def check(
 def between(older: Path, newer: Path, request: RunRequest) -> Drift:
     """The differences between two saved baselines, or two ledgers without traces, under the convention and with the formulas
     of the request. Raises UsageError if they cannot be compared."""
-    convention = conventions_of(request).chosen  # an unknown name is reported before errors in the files
+    # an unknown name is reported before errors in the files
+    convention = conventions_of(request.convention, request.convention_files).chosen
     old, new = load_any(older), load_any(newer)
     if old.model and new.model and old.model != new.model:
         raise UsageError(f"{older} is of {old.model} and {newer} of {new.model}. Give two files of the same model.")

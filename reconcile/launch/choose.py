@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..core.conventions import BUILT_IN, NAMED, Conventions, choose, load_conventions
+from ..core.conventions import Conventions, conventions_of
 from ..core.errors import UsageError, brief, reason, unknown
 from ..core.registry import frameworks, known_counters, list_default_counters, title
 from ..core.user_files import check_regular
@@ -72,7 +72,7 @@ def option_names(between: str = " and ") -> str:
 def prepare_conventions(request: RunRequest) -> Iterator[Conventions]:
     """The conventions of the request, and within this context its formulas. Raises UsageError like ``conventions_of`` and
     ``formulas_of``."""
-    conventions = conventions_of(request)
+    conventions = conventions_of(request.convention, request.convention_files)
     with formulas_of(request):
         yield conventions
 
@@ -90,17 +90,6 @@ def formulas_of(request: RunRequest) -> Iterator[None]:
     with restore_registry():
         load_formulas(request.formulas, request.timeout)
         yield
-
-
-def conventions_of(request: RunRequest) -> Conventions:
-    """The built-in conventions, the request's own if it is another, and those of its files. Raises UsageError for an unknown
-    name, and what ``load_conventions`` raises."""
-    every = dict(BUILT_IN)
-    if request.convention in NAMED:
-        every[request.convention] = NAMED[request.convention]
-    for file in request.convention_files:
-        every.update(load_conventions(file))
-    return Conventions(choose(request.convention, every), every)
 
 
 def model_fields_by_framework(request: RunRequest) -> dict[str, dict[str, Any]]:

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.conventions import NAMED
-from ..core.errors import UsageError, brief
-from ..core.numbers import seconds
+from ..core.errors import UsageError, brief, short
 from ..core.option import CHECK, MATRIX, PYTEST, PYTHON, RUN, Group, Kind, Option
 from ..core.product import load_place, refuse_product
 from ..core.protocol import ModelFile
@@ -28,6 +27,8 @@ CACHED = ("prefill", "decode")
 """The passes of a language model with a KV cache."""
 OPTIMIZER = "sgd"
 """The optimizer of a training step, unless another is named."""
+LONGEST = 10**8
+"""The longest time limit in seconds: three years."""
 TABLES = ("md", "csv", "json")
 """The formats of a report that are written unless others are named."""
 
@@ -100,6 +101,17 @@ def _read_context(given: Any) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text)):
         raise UsageError(f"the context is a number of tokens, such as 128, not {brief(text)}.")
     return int(text)
+
+
+def _read_seconds(given: object) -> float:
+    """A time limit. Raises UsageError for anything but a number above 0 and up to LONGEST."""
+    try:
+        value = float(given)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        value = 0.0
+    if not 0 < value <= LONGEST or isinstance(given, bool):
+        raise UsageError(f"--timeout must be a number of seconds above 0 and up to {LONGEST:,}, not {short(given)}.")
+    return value
 
 
 def _read_paths(names: Any) -> tuple[Path, ...]:
@@ -230,7 +242,7 @@ OPTIONS = {
             help="Device of the model.",
         ),
         Option(
-            "timeout", field="timeout", read=seconds,
+            "timeout", field="timeout", read=_read_seconds,
             group=Group.MANNER, takers=(RUN, CHECK, MATRIX, PYTHON, PYTEST), kind=Kind.LIMIT,
             default=DEFAULTS["timeout"], metavar="SECONDS",
             help="Time limit per counter.",

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 import reconcile
 from reconcile.cli import cli
 from reconcile.core.errors import UsageError
-from reconcile.core.numbers import integer, seconds
+from reconcile.core.numbers import integer
 from reconcile.launch.request import run_request
 from reconcile.launch.user_models import read_input
 from reconcile.model_zoo.loading import resolve
@@ -47,7 +47,8 @@ def test_a_time_limit_that_is_none_in_python() -> None:
 
 
 def test_a_time_limit() -> None:
-    assert [seconds(x) for x in ("0.5", "1e8", 600, 0.25)] == [0.5, 10**8, 600, 0.25]
+    given = ("0.5", "1e8", 600, 0.25)
+    assert [run_request(model="conv_only", timeout=x).timeout for x in given] == [0.5, 10**8, 600, 0.25]
 
 
 NO_JOBS = ["0", "-1", "1.5", "nan", "1001", "10" * 30, LONG, "", "²", "x"]

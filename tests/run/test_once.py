@@ -20,12 +20,13 @@ from click.testing import CliRunner
 import reconcile
 from reconcile import workflow
 from reconcile.cli import cli
+from reconcile.core import conventions
 from reconcile.core.conventions import BUILT_IN
 from reconcile.drift import baselines
 from reconcile.engine import phases, verdict
 from reconcile.engine.answer import Answer
 from reconcile.engine.settle import Collected
-from reconcile.launch import choose, runner
+from reconcile.launch import runner
 from reconcile.launch.request import run_request
 from reconcile.products.decode.sources import SHIPPED
 from reconcile.work import formula_files
@@ -67,7 +68,7 @@ def calls(work: Callable[[], object], heard: Callable[[FrameType], None]) -> Non
         sys.settrace(None)
 
 
-ONCE = (verdict.counters_of, verdict.verdict, choose.conventions_of, formula_files.load_formulas)
+ONCE = (verdict.counters_of, verdict.verdict, conventions.conventions_of, formula_files.load_formulas)
 
 
 @dataclass

@@ -68,6 +68,7 @@ def check(
     Exit codes: 0 unchanged (or accepted), 1 moved, 2 bad usage, baseline or files, 3 a counter failed,
     4 a defect of reconcile itself.
     """
+    from ...core.conventions import conventions_of
     from ...core.errors import UsageError
     from ...drift import ci_formats, github
     from ...drift.baselines import file_of
@@ -115,7 +116,7 @@ def check(
         exit_on_totals(ctx, done.drift, done.path, total)
     if formats in ci_formats.FORMATS:
         with choose.formulas_of(request):
-            say(ci_formats.FORMATS[formats](done, choose.conventions_of(request).chosen))
+            say(ci_formats.FORMATS[formats](done, conventions_of(request.convention, request.convention_files).chosen))
         ctx.exit(done.exit_code)
     if formats == "github":
         remarks = describe_check(done, str(path), "", update=update, quiet=True)

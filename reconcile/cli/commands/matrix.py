@@ -59,8 +59,8 @@ def matrix(
     4 a defect of reconcile itself.
     """
     from ...core import atomic
+    from ...core.conventions import conventions_of
     from ...launch import choose
-    from ...launch.choose import checked_pair_path, conventions_of
     from ...launch.request import models_of, run_request
     from ...matrix import report
     from ...matrix.run import run_matrix
@@ -74,8 +74,8 @@ def matrix(
     chosen = environments(names, file, with_, python, given)
     request = run_request(**asked)
     if not given:
-        checked_pair_path(request.model)  # before minutes go into environments
-    conventions_of(request)
+        choose.checked_pair_path(request.model)  # before minutes go into environments
+    conventions_of(request.convention, request.convention_files)
     atomic.prepare(out)
 
     def say_slow(message: str) -> None:  # making an environment takes minutes, so it is told even without progress

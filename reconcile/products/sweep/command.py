@@ -175,11 +175,11 @@ def _formats(text: str) -> tuple[str, ...]:
 
 def _check(asked: Mapping[str, Any]) -> None:
     """Raise UsageError for names that no cell could use."""
+    from ...core.conventions import conventions_of
     from ...core.errors import check_names
     from ...core.registry import known_counters
-    from ...launch.choose import conventions_of
     from ...launch.request import run_request
 
     request = run_request(**asked)
-    conventions_of(request)
+    conventions_of(request.convention, request.convention_files)
     check_names("counter", request.counters, known_counters())
