@@ -4,6 +4,8 @@
   number).
 * It is a ``weight-gradient`` if its result flows only into gradients of parameters, or of values computed from
   parameters alone (a transposed weight); an ``input-gradient`` otherwise, also where both need it.
+* So is each op of a pass through another pass (``create_graph=True``): nodes that a pass makes are told apart as those of
+  the forward pass are. A leaf is an input if its memory is the model's input or was computed from it.
 * One call that gives several gradients (``output_mask``, ``ALL_AT_ONCE``) is one record per gradient; ``part`` says which.
   A kernel that computes them all also computes those that are not needed.
 * The sum of two gradients belongs to the module that receives it.
@@ -39,6 +41,7 @@ from .tracing.nodes import (
 )
 from .tracing.recorder import Recorder, is_work
 from .tracing.records import storage_of, tensor_record, tensors_in
+from .tracing.tensor_memory import weak_reference
 from .tracing.wrapped_functions import wrap_function
 
 ENGINE = "_engine_run_backward"
@@ -135,6 +138,7 @@ class TrainingRecorder(Recorder):
         self._done: Any = None
         self._running: list[Pass] = []  # backward passes, outermost first
         self._detached: set[int] = set()  # leaves inside of a checkpoint that are what went into it
+        self._data: dict[int, Any] = {}  # storages of inputs and of what was computed from them, with weak references
         self._owners = {id(p): name.rpartition(".")[0] for name, p in module.named_parameters()}
         for tensor in list(module.parameters()) + list(module.buffers()):
             self.add_weight(tensor)
@@ -161,6 +165,7 @@ class TrainingRecorder(Recorder):
             self.follow(call)
             self.add(op._replace(phase=RECOMPUTATION))
         else:
+            self.follow_gradient(op.layer, call)
             self.add_gradient(node, op, call)
 
     def where(self) -> str:
@@ -176,7 +181,12 @@ class TrainingRecorder(Recorder):
 
     def is_recomputing(self) -> bool:
         """Whether what runs now is recomputed; a pass whose gradients are followed turns gradients on, too."""
-        return is_recomputing() and not (self._running and self._running[-1].followed)
+        return is_recomputing() and not self.is_followed
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether a backward pass runs whose gradients are followed themselves."""
+        return bool(self._running) and self._running[-1].followed
 
     def begin(self, phase: str, layer: str) -> None:
         """What follows belongs to this phase and layer."""
@@ -199,6 +209,23 @@ class TrainingRecorder(Recorder):
         self._newest = now
         for tensor in call.outputs:
             self._set_clean(tensor, clean)
+        if not clean:
+            self.add_data(call.outputs)
+
+    def follow_gradient(self, layer: str, call: DispatchedCall) -> None:
+        """Note the same of an op of a backward pass, if that makes nodes: they are made in this layer."""
+        now = newest()
+        if self.is_followed:
+            if now > self._newest:
+                self.path.at(layer, now - 1)
+            self.follow(call)
+        self._newest = now
+
+    def add_data(self, tensors: Iterable[torch.Tensor]) -> None:
+        """These are inputs of the model, or computed from them."""
+        for key, storage in map(storage_of, tensors):
+            if key is not None and key not in self._data:
+                self._data[key] = weak_reference(storage)
 
     def add_weight(self, tensor: torch.Tensor) -> None:
         """This is a parameter or a buffer of the model."""
@@ -263,6 +290,8 @@ class TrainingRecorder(Recorder):
 
     def end_pass(self, ended: Pass) -> None:
         """The innermost backward pass has ended, by an exception perhaps."""
+        if ended.followed:
+            self.path.mark(self.path.inner)
 
     def _slot(self, node: Any, source: Any) -> Slot:
         here = self.path.made_in(source._sequence_nr())
@@ -273,7 +302,10 @@ class TrainingRecorder(Recorder):
         return Slot(WEIGHT if only_weights else INPUT, self.path.made_in(number))
 
     def _goal_of_leaf(self, node: Any) -> int:
-        return INPUT if id(node.variable) in self._detached else WEIGHT
+        leaf = node.variable
+        known = id(leaf) in self._owners or isinstance(leaf, torch.nn.Parameter)
+        is_data = not known and storage_of(leaf)[0] in self._data
+        return INPUT if is_data or id(leaf) in self._detached else WEIGHT
 
     def add_gradient(self, node: Any, op: Op, call: DispatchedCall) -> None:
         """Add an op of a backward pass, once it is known what its node's results are for."""

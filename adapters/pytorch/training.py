@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ...core.records import FORWARD, LOSS, LOSS_LAYER, OPTIMIZER, Trace
+from ...core.records import LOSS, LOSS_LAYER, OPTIMIZER, Trace
 from ..shared.refusal import FactoryError
 from .call_adapter import tensors_out
 from .lazy import take_lazy
@@ -20,7 +20,7 @@ from .model import TorchModel
 from .optimizers import Update, update_of
 from .phases import TrainingRecorder
 from .trace import finish_trace
-from .tracing.fused_gradients import TrainedFusedCalls
+from .tracing.fused_gradients import FusedGradientFollowed, TrainedFusedCalls
 from .tracing.nodes import TrainingPath
 from .tracing.numpy_crossings import keep_numbers
 from .tracing.seal import Seal
@@ -38,12 +38,10 @@ def step(
     """One training step of a module in train mode; ``calls`` is the function mode around it, if there is one.
 
     If a model has nothing to train, it is the forward pass and the loss.  Raises FactoryError where the model cannot
-    be trained on its input, and where it takes gradients itself.
+    be trained on its input.
     """
 
     def around() -> AbstractContextManager[Any]:
-        if recorder.phase == FORWARD:
-            raise FactoryError(MODEL_TAKES_GRADIENTS)
         return nullcontext() if calls is None else calls  # PyTorch leaves modes before a checkpoint recomputes
 
     with recorder.follow_passes(around):
@@ -96,7 +94,6 @@ NOTHING_TO_TRAIN = (
     "nothing to train: no floating output depends on a parameter that requires a gradient; the step is the forward pass "
     "and the loss"
 )
-MODEL_TAKES_GRADIENTS = "The model takes gradients itself (torch.autograd.grad): gradients of gradients are not traced."
 ONE_VALUE = "Expected more than 1 value per channel when training"
 ONE_VALUE_PER_CHANNEL = (
     "The model cannot be trained on this input: %s normalises by its batch's statistics and gets one value per channel, "
@@ -122,15 +119,24 @@ def note(model: TorchModel) -> str:
 
 def record(model: TorchModel, device: str) -> TrainingRecorder:
     """What a training step of a fresh module dispatches."""
+    try:
+        return _record(model, device, fused=True)
+    except FusedGradientFollowed:
+        return _record(model, device, fused=False)
+
+
+def _record(model: TorchModel, device: str, fused: bool) -> TrainingRecorder:
+    """The same; ``fused`` says that a recurrent layer and attention are one op each way."""
 
     def call(module: torch.nn.Module, seal: Seal | None, shaken: str) -> TrainingRecorder:
         inputs = shake(model.example(device), shaken)
         module.zero_grad(set_to_none=True)
         path = TrainingPath(module)
         recorder = TrainingRecorder(path, module)
-        calls = TrainedFusedCalls(recorder)
+        recorder.add_data(tensors_out(inputs))
+        calls = TrainedFusedCalls(recorder) if fused else None
         sealed, surroundings = recorder.follow_seal(seal, module, inputs), recorder.watch_surroundings
-        with sealed, surroundings(), keep_numbers(), torch.enable_grad(), calls, recorder, path:
+        with sealed, surroundings(), keep_numbers(), torch.enable_grad(), calls or nullcontext(), recorder, path:
             step(module, inputs, update_of(model), recorder, calls)
         return recorder
 

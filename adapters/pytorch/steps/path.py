@@ -67,7 +67,6 @@ class StepPath(TrainingPath):
         self.losing = False  # whether a loss may be taken now
         self._calls: dict[torch.nn.Module, Mapping[torch.nn.Module, str]] = {}
         self._entered: dict[int, list[torch.nn.Module]] = {}  # the modules of ``running_paths``, by thread
-        self.latest = ""
         if self._names:
             met(self._names)
 
@@ -79,16 +78,6 @@ class StepPath(TrainingPath):
         self._names.update(added)
         if added:
             self._met(added)
-
-    def mark(self, layer: str, since: int | None = None) -> None:
-        """See TrainingPath.mark."""
-        self.latest = layer
-        super().mark(layer, since)
-
-    def at(self, layer: str, since: int) -> None:
-        """From this node on they are made in this layer, which is no module's."""
-        if self.latest != layer:
-            self.mark(layer, since)
 
     def unwind(self, depth: int) -> None:
         """Leave the modules that an exception ended: this many run."""

@@ -87,7 +87,6 @@ class StepRecorder(TrainingRecorder):
         self._of_call = FORWARD  # the phase of the call of a model that runs
         self._operator_at: tuple[str, str] | None = None  # layer and phase of the operator that runs functions now
         self._optimizing: list[Any] = []  # frames in which optimisers step
-        self._inputs: list[Any] = []
         self._unbegun: list[ref[Any]] = []
         self._whole: DTensorCall | None = None  # the call on whole tensors that a part of is computed now
         super().__init__(TrainingPath(torch.nn.Module()), torch.nn.Module())
@@ -128,9 +127,7 @@ class StepRecorder(TrainingRecorder):
         self.seal.hold_inputs(tensors)
         learns = torch.is_grad_enabled() and any(t.requires_grad for t in (*tensors, *module.parameters()))
         self._of_call = FORWARD if learns else INFERENCE
-        leaves = [t for t in tensors if t.requires_grad and t.is_leaf and id(t) not in self._owners]
-        self._inputs += leaves  # alive, so that their ids stay theirs
-        self._detached.update(map(id, leaves))
+        self.add_data(tensors)
 
     def _note_return(self, outputs: Any) -> None:
         self.path.losing = torch.is_grad_enabled()
@@ -235,10 +232,7 @@ class StepRecorder(TrainingRecorder):
         elif phase == RECOMPUTATION:
             self.add(op)
         else:
-            if made:
-                self._newest = now
-                if self._running and self._running[-1].followed:
-                    self.path.at(op.layer, now - 1)
+            self.follow_gradient(op.layer, call)
             self.add_gradient(node, op, call)
         if self._whole is None:
             for counter in self._counting[call.func]:
@@ -291,11 +285,13 @@ class StepRecorder(TrainingRecorder):
     def end_pass(self, ended: Pass) -> None:
         """See TrainingRecorder."""
         self.path.unwind(ended.depth)
+        super().end_pass(ended)
         if not self._running:
             # what prepares a step, or shows that a trace is whole, is none of its passes
             self.passes += not self.paused
             self.path.losing = False
-            self._clean = dict(self._weights)  # what was computed from weights is let go
+            if not ended.followed:
+                self._clean = dict(self._weights)  # what was computed from weights is let go
 
     def is_untold(self, node: Any, number: int) -> bool:
         """See TrainingRecorder: its gradients are wrapped, it was made before the step, its pass was begun otherwise than by
@@ -319,7 +315,7 @@ class StepRecorder(TrainingRecorder):
 
     def release(self) -> None:
         """Let go of the tensors that were held so that their addresses stayed theirs: the program may run for hours."""
-        self._clean, self._weights, self._inputs, self._unmade = {}, {}, [], []
+        self._clean, self._weights, self._data, self._unmade = {}, {}, {}, []
 
     # Optimisers.
 

@@ -39,6 +39,10 @@ PLAIN = 0
 """Answer of torch._fused_sdp_choice: no kernel, the products are made one by one (SDPBackend.MATH)."""
 
 
+class FusedGradientFollowed(Exception):
+    """The model takes a gradient of a gradient of a call that was recorded as one op: it has to be recorded op by op."""
+
+
 class _Opaque(torch.autograd.Function):
     """A fused call as one op forward and its parts backward; what comes back has the right shapes and no meaning."""
 
@@ -72,6 +76,8 @@ class _Opaque(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         recorder, needs = ctx.recorder, list(ctx.needs_input_grad[5:])
+        if recorder.is_followed:
+            raise FusedGradientFollowed
         _ = ctx.saved_tensors
         recorder.paused = True
         try:

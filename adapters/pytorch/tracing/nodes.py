@@ -46,6 +46,11 @@ class TrainingPath(ModulePath):
         self._since.append(newest() if since is None else since)
         self._layers.append(layer)
 
+    def at(self, layer: str, since: int) -> None:
+        """From this node on they are made in this layer, which need not be that of a module that runs."""
+        if self._layers[-1] != layer:
+            self.mark(layer, since)
+
     def made_in(self, node: int) -> str:
         """The layer in which the node of this sequence number was made."""
         return self._layers[bisect.bisect_right(self._since, node) - 1]

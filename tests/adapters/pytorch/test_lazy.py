@@ -120,7 +120,9 @@ def test_what_nobody_calls_is_refused(make: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("way", ["forward", "training"])
 @pytest.mark.parametrize("make", [Asked, Kept, lambda linear, x: (x * 2, Kept(linear, x))])
 def test_what_an_object_would_compute_is_never_0(make: Callable[..., Any], way: str) -> None:
-    with pytest.raises(UsageError, match=r"^the model returns a (Asked|generator in an object), which computes nothing"):
+    with pytest.raises(
+        UsageError, match=r"^the model returns a (Asked|generator in an object), which computes nothing"
+    ):
         ran(make, counters=("flop_counter",), pass_=way)
 
 

@@ -224,15 +224,26 @@ def test_a_batch_norm_of_one_value_names_layer_and_way_out():
     assert macs(ran(make, 2, 3))["0", W] == 2 * 15
 
 
-def test_a_model_that_takes_gradients_itself_is_refused():
+def test_a_model_that_takes_gradients_itself() -> None:
+    """Of a gradient of inner: its two products are gradients of x, which is computed from outer's weights; relu's slope passes
+    zeros on to the forward pass."""
+
     class Own(Saved):
         def forward(self, x):
             x = self.outer(x)
             return torch.autograd.grad(self.inner(x).sum(), x, create_graph=True)[0]
 
-    with pytest.raises(FactoryError, match="gradients of gradients are not traced"):
-        training.record(Model(Own, 5, 4), "meta")
-    training.record(Model(Saved, 5, 4), "meta")  # and PyTorch's own engine is back in its place
+    inner, outer = 5 * 4 * 6, 5 * 4 * 4
+    assert macs(training.record(Model(Own, 5, 4), "meta").ops.values()) == {
+        ("outer", F): outer,
+        ("inner.0", F): inner,
+        ("inner.2", F): inner,
+        ("inner.2", I): inner,
+        ("inner.0", I): inner + inner + inner,  # that with respect to x, its own, and the forward pass's
+        ("inner.0", W): 2 * inner,
+        ("inner.2", W): inner,
+        ("outer", W): outer,
+    }
 
 
 @pytest.mark.parametrize("device", ["meta", pytest.param("cpu", marks=pytest.mark.slow)])
