@@ -46,7 +46,7 @@ COUNT = click.IntRange(min=1)
 @click.option(
     "--format", "formats", type=click.Choice(FORMATS), default="text", show_default=True, help="Format of the output."
 )
-@options("environment", "environments", "with", "python", "quiet", "verbose")
+@options("input", "environment", "environments", "with", "python", "quiet", "verbose")
 @click.pass_context
 def llm(
     ctx: click.Context,
@@ -87,6 +87,7 @@ def llm(
 
     sizes = {name: asked[name] for name in ("batch", "seq", "pass_")}
     others = [value for name, value in asked.items() if name not in sizes]
+    asked["inputs"] = asked["inputs"] or None
     there = collect_there(choose_environment(environment, file, with_, python, (framework(),)))
     if functions and there is not None:
         raise UsageError("--formula is called here, beside the model: leave --python, --with and --environment out.")

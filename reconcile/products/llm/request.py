@@ -152,7 +152,7 @@ def read_request(
     configuration = find_source(model)
     if configuration is not None:
         if inputs is not None:
-            raise UsageError("a configuration is called with token ids: give batch= and seq= in place of inputs=.")
+            raise UsageError("a configuration is called with token ids: give --batch and --seq in place of --input.")
         if seq and lengths:
             raise UsageError("the lengths of the documents are those of the sequence: leave --seq or --lengths out.")
         if lora and pass_ != "training":
@@ -181,6 +181,8 @@ def read_request(
     if isinstance(model, str):
         shapes = importable_models.shapes(inputs) if inputs is not None else ()
         which = framework() if ":" in model else "model"
+        if shapes and which == "model":
+            raise UsageError(f"{model} has inputs of its own: leave --input out.")
         request = run_request(**options, inputs=shapes, **{which: model})
         return replace(request, paths=paths or request.paths), model, there or runner.collect
     return run_request(**options), *_here(model, inputs)

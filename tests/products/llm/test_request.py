@@ -162,6 +162,8 @@ def test_documents_in_words(found: Any, lengths: Any, told: str) -> None:
         (["net.json", "--lengths", "8,0"], "numbers of tokens, such as 2048,2048, not '8,0'"),
         (["net:make", "--lengths", "8,8"], "net:make has inputs of its own: leave --lengths out"),
         (["gru_demo", "--seq", "8"], "gru_demo has inputs of its own: leave --seq and --batch out"),
+        (["gru_demo", "--input", "1,8"], "gru_demo has inputs of its own: leave --input out"),
+        (["net.json", "--input", "1,8"], "give --batch and --seq in place of --input"),
         (["gru_dmo"], "gru_dmo"),
         (["net:make", "--image-size", "32"], "net:make has inputs of its own: leave --images and --image-size out"),
         (["net.json", "--image-size", "32x48x3"], "height and width in pixels, such as 448x672, not '32x48x3'"),
@@ -188,6 +190,18 @@ def test_wrong_sizes_are_one_sentence(words: list[str], why: str) -> None:
 def test_what_cannot_be_used_is_one_sentence(model: Any, options: dict[str, Any], why: str) -> None:
     with pytest.raises(reconcile.UsageError, match=why):
         reconcile.llm(model, **options)
+
+
+def test_a_function_gets_the_inputs_that_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def compare(request: Any, *_others: Any) -> Any:
+        asked.extend(input_.shape for input_ in request.inputs)
+        raise reconcile.NotInResult("")
+
+    monkeypatch.setattr(request, "make_comparison", compare)
+    CliRunner().invoke(cli, ["llm", "net:make", "--input", "2,8"])
+    assert asked == [(2, 8)]
 
 
 def test_what_ran_unknown_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
