@@ -224,6 +224,15 @@ def paths_of(tree: Any) -> tuple[str, ...]:
     )
 
 
+def parameters(model: Any, call: Call) -> dict[str, int]:
+    """The elements of what each module of a model trains; {} for a function, whose first argument may hold more than that."""
+    found: dict[str, int] = {}
+    for path, leaf in zip(call.paths, jax.tree.leaves(call.arguments[0]), strict=True) if holds_arrays(model) else ():
+        owner = path.rpartition(".")[0]
+        found[owner] = found.get(owner, 0) + math.prod(leaf.shape)
+    return found
+
+
 def anew(tree: Any) -> Any:
     """The same tree with new variables of nnx: those that were made outside of a gradient may not be written to inside it."""
     return jax.tree.map(lambda leaf: leaf, tree)

@@ -7,6 +7,8 @@ Imported by the worker: Python 3.6 and standard library only; Keras is used only
 
 import collections
 import contextlib
+import functools
+import operator
 import sys
 from typing import Any, Callable, ContextManager, Dict, Iterator, List, Tuple
 
@@ -103,11 +105,23 @@ def layer_paths(model: Any) -> List[Tuple[Any, str]]:
     return paths
 
 
+def parameters(model: Any) -> Dict[str, int]:
+    """The elements of the weights that each layer of a Keras model owns, as ``summary()`` counts them; {} for another model."""
+    owned: Dict[int, Tuple[str, int]] = {}
+    for layer, path in [(model, "")] + layer_paths(model) if keras_of(model, "Layer") else []:
+        below = {id(weight) for sub in children(layer) for weight in sub.weights}
+        for weight in layer.weights:
+            if id(weight) not in below:
+                owned.setdefault(id(weight), (path, functools.reduce(operator.mul, map(int, weight.shape), 1)))
+    found: Dict[str, int] = {}
+    for path, elements in owned.values():
+        found[path] = found.get(path, 0) + elements
+    return found
+
+
 @contextlib.contextmanager
 def within_calls(model: Any, enter: Callable[[Any, str], ContextManager[Any]]) -> Iterator[None]:
     """Within this block every layer below ``model`` is called within ``enter(layer, its path)``."""
-    import functools
-
     layers = layer_paths(model)
     own = [(layer, vars(layer).get("call")) for layer, _ in layers]
 

@@ -84,7 +84,7 @@ class Capture(adapter.Capture):
 
             with adapter.blame_model(self.pair, model.run_unrecorded, model.describe_step_call):
                 taken = trace(model)
-            return adapter.add_call_notes(taken, self.pair, model.called_with)
+            return self._complete(taken, model)
         from .trace import trace_function
 
         with adapter.blame_model(self.pair, lambda: model.invoke(model.example()), model.called_with):
@@ -93,6 +93,11 @@ class Capture(adapter.Capture):
             concrete, model.scopes, model.count_runs, model.versions(), model.notes, model.observed_shapes
         )
         self.pair.may_run(taken)
+        return self._complete(taken, model)
+
+    def _complete(self, taken: Any, model: Any) -> Any:
+        """The trace with the parameters of its layers and the pair's notes."""
+        taken = taken._replace(parameters=keras_model.parameters(model.called_model))
         return adapter.add_call_notes(taken, self.pair, model.called_with)
 
     def ledger(self, take: Callable[[Any], Any], params: Any) -> Any:

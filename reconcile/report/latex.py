@@ -16,7 +16,7 @@ UNKNOWN = "--"
 
 def to_latex(result: Answer) -> str:
     """A table per framework: parameters, multiply-adds, FLOPs by the run's convention and their share. What is not known is a
-    dash: the work of an op without a formula, the parameters outside of PyTorch."""
+    dash: the work of an op without a formula, the parameters of a function, of a graph in a file."""
     return "\n".join(line for trace in result.traces if trace.rows for line in _table(result, trace))
 
 

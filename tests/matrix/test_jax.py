@@ -205,11 +205,14 @@ def report_in(folder: Path, *args: str, environment: str = "jax") -> dict[str, A
 
 
 def test_a_run(tmp_path: Path) -> None:
-    (trace,) = report_in(tmp_path, "--jax", "jax_models:with_linen")["traces"]
+    (trace,) = report_in(tmp_path, "--jax", "jax_models:with_linen", "--format", "json,tex")["traces"]
     steps, batch = 4, 2
     macs = steps * batch * (3 * 5 + 3 * 7 * (5 + 7))
     assert trace["totals"]["matmul"] == 2 * macs
     assert trace["versions"]["flax"] == "0.12.8"
+    parameters = 3 * 5 + 5 + 3 * (5 * 7 + 7 * 7) + 4 * 7  # a gate has no bias of its hidden state, the candidate has one
+    (table,) = (tmp_path / "out").glob("*.tex")
+    assert f"total & {parameters} & {macs:,} " in table.read_text()
 
 
 @pytest.mark.parametrize("name", ["halves_of_nnx", "halves_of_linen"])

@@ -68,3 +68,34 @@ def test_parameters_are_those_that_a_layer_owns() -> None:
 
     (trace,) = reconcile.run(torch=Net(), inputs="2,3", counters=["flop_counter"]).result.traces
     assert trace.parameters == {"first": 3 * 4 + 4, "second": 4, "unused": 7 * 3}
+
+
+@pytest.mark.frameworks
+def test_a_keras_layer_owns_its_weights() -> None:
+    """A convolution, the four vectors of a batch norm, and the cells of a GRU in both directions, whose bias is doubled; a layer
+    that is shared counts once, a frozen one as any other."""
+    keras = pytest.importorskip("keras")
+    if keras.config.backend() != "tensorflow":
+        pytest.skip("another backend")
+    layers = keras.layers
+    dense = layers.Dense(5, name="dense")
+    inside = keras.Input((6, 6, 3), batch_size=1)
+    x = layers.BatchNormalization(name="norm")(layers.Conv2D(4, 3, name="conv", trainable=False)(inside))
+    x = layers.Bidirectional(layers.GRU(7), name="gru")(layers.Reshape((16, 4), name="flat")(x))
+    model = keras.Model(inside, dense(layers.Dense(5, name="wide")(dense(layers.Dense(5, name="first")(x)))))
+    (trace,) = reconcile.run(tf=model, inputs="1,6,6,3", counters=["tf.profiler@frozen"]).result.traces
+    gru = 2 * 3 * (7 * 4 + 7 * 7 + 2 * 7)
+    expected = {
+        "conv": 3 * 3 * 3 * 4 + 4,
+        "norm": 4 * 4,
+        "gru": gru,
+        "first": 14 * 5 + 5,
+        "dense": 5 * 5 + 5,
+        "wide": 5 * 5 + 5,
+    }
+    found: dict[str, int] = {}
+    for path, elements in trace.parameters.items():
+        layer = path.partition(".")[0]
+        found[layer] = found.get(layer, 0) + elements
+    assert found == expected
+    assert sum(expected.values()) == model.count_params()
