@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.conventions import BUILT_IN
+from ...core.registry import frameworks
 from ...engine.settle import Collected
 from ...launch.environments.definitions import CURRENT
 from ...launch.environments.runs import collect_at_in
@@ -26,8 +27,9 @@ from ..decode.sources import SHIPPED, load_saved_sources
 from ..sweep import cell, cells
 from ..sweep.cells import Manner
 
-MANNER = Manner({"device": "meta"}, {}, ())
-"""How every cell runs: on meta, without a report. A sweep's cell always has one, so their keys differ."""
+ON_META, IN_GRAPH = Manner({"device": "meta"}, {}, ()), Manner({}, {}, ())
+"""How a cell runs: without a report, on meta where its framework takes a device. A sweep's cell always has a report, so their
+keys differ."""
 
 VARIANTS_OF = "variants of"
 """How the name of a cell with variants begins."""
@@ -39,6 +41,12 @@ run_cell = partial(cell.run_cell, module=__name__)
 def main() -> None:
     """The entry point of the process of a cell."""
     cell.main(answer)
+
+
+def request_cell(cell: cells.Cell, paths: Sequence[str]) -> Any:
+    """The request of a cell; ``paths`` are those in which Python looks for modules."""
+    placed = all(frameworks()[name].placed for name in cell.factories)
+    return cells.request_of(cell, ON_META if placed else IN_GRAPH, paths)
 
 
 def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:

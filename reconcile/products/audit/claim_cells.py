@@ -28,8 +28,8 @@ BETWEEN = ";"
 def cells_of(
     claims: list[Claim], known: Mapping[str, Environment], usual: str = CURRENT
 ) -> tuple[dict[int, Cell], dict[int, str]]:
-    """The cell of each row, one for all rows with the same model, input and environment (``usual`` where a row names none); and
-    why there is none, by the numbers of the rows."""
+    """The cell of each row, one for all rows with the same model, input and environment; and why there is none, by the numbers
+    of the rows. A row without an environment runs in the ``usual`` one, or here if that lacks the framework of its model."""
     found: dict[int, Cell] = {}
     wrong: dict[int, str] = {}
     named: dict[str, Cell] = {}
@@ -59,6 +59,8 @@ def _cell(claim: Claim, known: Mapping[str, Environment], usual: str) -> Cell:
     model, arguments = _parse_factory_call(claim.model)
     framework, where = _factory(model)
     if framework:
+        if framework not in known[place].frameworks and not claim.environment:
+            place = CURRENT
         _here(model, place)
         cell = listing.factory({framework: where}, arguments, inputs, name)
         if framework not in known[place].frameworks:

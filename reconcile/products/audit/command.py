@@ -83,7 +83,6 @@ def audit(
     from ...work import load as load_formulas
     from ..sweep import page as sweep_page
     from ..sweep import store
-    from ..sweep.cells import request_of
     from . import cell, hints, report, summary
     from .claim_cells import cells_of
     from .claims import Claim, read_claims
@@ -96,7 +95,7 @@ def audit(
     cells, wrong = cells_of(rows, known, environment)
     load_formulas()
     paths = python_path()
-    requests = [request_of(one, cell.MANNER, paths) for one in {one.name: one for one in cells.values()}.values()]
+    requests = [cell.request_cell(one, paths) for one in {one.name: one for one in cells.values()}.values()]
     command = again(ctx).replace("reconcile audit", quote_words(["reconcile", "audit", Path(claims).name]), 1)
     last: list[Verdict] = []
     ran: list[Finished] = []
@@ -120,7 +119,7 @@ def audit(
         say(f"{'row' if len(lines) == 1 else 'rows'} {', '.join(map(str, lines))}: {why}", err=True)
     finished = run_all(requests, out, pages, **where, run=cell.run_cell)
     if more:
-        others = [request_of(one, cell.MANNER, paths) for one in {one.name: one for one in more.values()}.values()]
+        others = [cell.request_cell(one, paths) for one in {one.name: one for one in more.values()}.values()]
         run_all(others, out, lambda found: pages(list(ran), found), **where, run=cell.run_cell)
     models = f"{len(finished)} models{before(finished)}"
     if not where["quiet"] and len(last) <= report.MAX_LISTED_ROWS:

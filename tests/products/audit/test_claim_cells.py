@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from reconcile.core.atomic import safe
 from reconcile.launch.environments.definitions import load
+from reconcile.products.audit.cell import request_cell
 from reconcile.products.audit.claim_cells import cells_of
 from reconcile.products.audit.claims import Claim
 
@@ -29,6 +32,23 @@ def test_a_factory(model: str, place: str, factories: dict[str, str]) -> None:
     assert cells[1].factories == factories
     assert cells[1].inputs == (("", (1, 3, 224, 224), ""),)
     assert cells[1].environment.get("name", "current") == place
+
+
+def test_a_row_runs_here_if_the_usual_environment_lacks_its_framework() -> None:
+    keras = Claim(1, "keras.applications:VGG16", PICTURE, "1")
+    cells, wrong = cells_of([keras, Claim(2, "timm:vit", PICTURE, "1")], KNOWN, "timm")
+    assert (wrong, cells[1].place) == ({}, None)
+    assert cells[2].place is not None
+    _, wrong = cells_of([replace(keras, environment="timm")], KNOWN, "timm")
+    assert list(wrong) == [1]
+
+
+def test_only_a_framework_that_takes_a_device_is_given_one() -> None:
+    """The placed frameworks are those whose record says so."""
+    rows = [Claim(1, "net:make", PICTURE, "1"), Claim(2, "tf=net:make", PICTURE, "1"), Claim(3, "gru_demo", figure="1")]
+    cells, _ = cells_of(rows, KNOWN)
+    options = [request_cell(cells[row], ())["manner"]["options"] for row in (1, 2, 3)]
+    assert options == [{"device": "meta"}, {}, {"device": "meta"}]
 
 
 @pytest.mark.parametrize(
