@@ -114,7 +114,9 @@ class Capture(adapter.Capture):
                 step = model.call(made, positional, named, training=True)
                 taken = trained(step, self.request.training, self.optimizer)
             else:
-                taken = trace(model.call(made, positional, named))
+                step = model.call(made, positional, named)
+                taken = trace(step)
+        taken = taken._replace(parameters=keras_model.parameters(made) or model.parameters(made, step))
         return adapter.add_call_notes(taken, self.pair, called_with)
 
     def called_with(self, positional: tuple[Any, ...], named: dict[str, Any]) -> str:
