@@ -227,7 +227,8 @@ def paths_of(tree: Any) -> tuple[str, ...]:
 def parameters(model: Any, call: Call) -> dict[str, int]:
     """The elements of what each module of a model trains; {} for a function, whose first argument may hold more than that."""
     found: dict[str, int] = {}
-    for path, leaf in zip(call.paths, jax.tree.leaves(call.arguments[0]), strict=True) if holds_arrays(model) else ():
+    leaves = jax.tree.leaves(call.arguments[0]) if holds_arrays(model) else []
+    for path, leaf in zip(call.paths, leaves, strict=True) if len(call.paths) == len(leaves) else ():
         owner = path.rpartition(".")[0]
         found[owner] = found.get(owner, 0) + math.prod(leaf.shape)
     return found
