@@ -22,7 +22,7 @@ HELD = {
     "aten.lowprecision": ("low_precision", "the product that it stands for"),
     "aten.mkldnn": ("aten/mkldnn", "the product and each step as PyTorch runs them apart"),
     "aten.ordering": ("ordering", "tournaments and searches that are really played"),
-    "aten.no_products": ("linalg", "nothing: only the absence of matrix products is said"),
+    "aten.no_products": ("linalg", "nothing but the absence of matrix products"),
     "aten.products": ("aten/products, composites, naive_convolution", "loops"),
     "aten.recurrent": ("recurrent, fused_of_the_zoo", "the ops that PyTorch dispatches for them, which loops hold"),
     "aten.reductions": ("elements, composites", "loops"),
@@ -47,7 +47,7 @@ HELD = {
         "tf_linalg",
         "the formulas of PyTorch, and closed forms of sparse, banded and complex products",
     ),
-    "tensorflow.no_products": ("tf_linalg", "nothing: only the absence of matrix products is said"),
+    "tensorflow.no_products": ("tf_linalg", "nothing but the absence of matrix products"),
     "tensorflow.recurrent": ("tensorflow", "loops of each cell"),
     "torchvision": ("torchvision, regions", "loops, whose values are PyTorch's own samplers'"),
 }
@@ -75,9 +75,9 @@ def formulas() -> Iterator[str]:
     """Lines of the page."""
     load()
     yield (
-        "The work of one call of each operation that has a formula: the operation, the formula with its source, and "
-        "the tests that hold it. A test holds a formula to loops over numbers that count their own operations and whose values "
-        "are the framework's, or to the parts that it is made of. `R` rows, `N` elements read, `O` elements written."
+        "The work of one call of each operation that has a formula, with its source. Above each table stand the tests that hold "
+        "it: to loops over numbers that count their own operations and whose values are the framework's, or to the parts that "
+        "it is made of. `R` rows, `N` elements read, `O` elements written."
     )
     yield ""
     yield (
@@ -115,15 +115,16 @@ def _tables(title: str, entries: Mapping[str, Formula]) -> Iterator[str]:
 
 
 def _computed(title: str, entries: Mapping[str, Formula]) -> Iterator[str]:
-    """One row for all operations of a module with one source."""
-    rows: dict[tuple[str, str], list[str]] = {}
+    """A table for each module, with a row for all operations of one source."""
+    modules: dict[str, dict[str, list[str]]] = {}
     for op, entry in entries.items():
-        rows.setdefault((module_of(entry), entry.source), []).append(op)
-    yield from ("", f"## {title}", "", "| operations | formula and source | held by | to |", "|:--|:--|:--|:--|")
-    for (module, source), ops in sorted(rows.items(), key=lambda row: row[0][0]):
+        modules.setdefault(module_of(entry), {}).setdefault(entry.source, []).append(op)
+    yield from ("", f"## {title}")
+    for module, rows in sorted(modules.items()):
         tests, to = HELD[module]
         files = ", ".join(_test(name) for name in tests.split(", "))
-        yield f"| {_names(ops)} | {markdown(source)} | {files} | {to} |"
+        yield from ("", f"Held by {files} to {to}:", "", "| operations | formula and source |", "|:--|:--|")
+        yield from (f"| {_names(ops)} | {markdown(source)} |" for source, ops in rows.items())
 
 
 def _test(name: str) -> str:
