@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from .causes import ORDER, Cause, State
 from .conventions import Convention
-from .records import OWN_STEP, Op, Tensor
+from .records import OWN_STEP, Entry, Op, Tensor
 from .work import COMPONENTS, Work
 
 
@@ -111,17 +111,6 @@ class TraceResult:
 
 
 @dataclass(frozen=True, slots=True)
-class EntryResult:
-    """One ledger entry, in the counter's own unit."""
-
-    id: str
-    layer: str
-    op: str
-    value: int
-    calls: int
-
-
-@dataclass(frozen=True, slots=True)
 class Mismatch:
     """A rule that broke: at this entry the rule expects another value than the counter reported (counter's unit)."""
 
@@ -168,7 +157,7 @@ class LedgerResult:
     versions: Mapping[str, str]
     total: int | None
     normalised_total: int | None
-    entries: tuple[EntryResult, ...]
+    entries: tuple[Entry, ...]
     checked: int
     unchecked: int
     mismatches: tuple[Mismatch, ...]

@@ -16,7 +16,7 @@ from ..core.conventions import Convention
 from ..core.counter import Counter
 from ..core.records import Entry, Ledger, Trace
 from ..core.registry import known_counters
-from ..core.results import Adjustment, EntryResult, Evidence, LedgerResult, Mismatch, Residual
+from ..core.results import Adjustment, Evidence, LedgerResult, Mismatch, Residual
 from .booking import Booking, book, expected_amount, flops_per_unit
 
 MAX_OPS_SHOWN = 3
@@ -66,7 +66,7 @@ class Bridged:
     checked: int
     unchecked: int
     cells: Mapping[str, int]
-    entries: tuple[EntryResult, ...]
+    entries: tuple[Entry, ...]
     spans: frozenset[frozenset[str]] = frozenset()
 
 
@@ -86,7 +86,7 @@ def bridge_ledger(ledger: Ledger, trace: Trace, align: Alignment) -> Bridged:
     for entry in ledger.entries:
         for layer, value in _place_value(entry.value, shares.get(entry.id, {}), homes[entry.id]).items():
             cells[layer] = cells.get(layer, 0) + value * flops_per_unit(ledger.unit)
-            entries.append(EntryResult(entry.id, layer, entry.op, value, entry.calls))
+            entries.append(Entry(entry.id, layer, entry.op, value, entry.calls))
     kept = {id: (entry, homes[id]) for id, entry in uncovered.items()}
     spans = _find_spans(bridge, trace, align)
     return Bridged(ledger, bridge, kept, mismatches, checked, unchecked, cells, tuple(entries), spans)

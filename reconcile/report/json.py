@@ -11,8 +11,8 @@ from operator import attrgetter
 from typing import Any
 
 from ..core.causes import Cause
-from ..core.records import PHASES, Tensor
-from ..core.results import EntryResult, LayerRow, LedgerResult, Match, TraceResult, TraceRow
+from ..core.records import PHASES, Entry, Tensor
+from ..core.results import LayerRow, LedgerResult, Match, TraceResult, TraceRow
 from ..engine.answer import Answer
 from ..engine.phases import PhaseRow
 from ..engine.verdict import CounterVerdict, Verdict
@@ -111,7 +111,7 @@ def ledger_data(ledger: LedgerResult, listed: RowMaker = rows_at_once) -> dict[s
 
 
 _mismatch_data = partial(fields_of, names="entry layer op rule source expected reported")
-_entry_form: Form[EntryResult] = Form(
+_entry_form: Form[Entry] = Form(
     lambda e: ((e.op, e.value, e.calls), (e.id, e.layer)),
     lambda op, value, calls: {"id": OWN_VALUE, "layer": OWN_VALUE, "op": op, "value": value, "calls": calls},
 )

@@ -41,7 +41,7 @@ def cancelling() -> Answer:
     ledgers = []
     for x in result.ledgers:
         if x.counter == "flop_counter":
-            entries = tuple(replace(e, value=e.value + EXCESS) if e.layer == "loop" else e for e in x.entries)
+            entries = tuple(e._replace(value=e.value + EXCESS) if e.layer == "loop" else e for e in x.entries)
             total = sum(e.value for e in entries)
             x = replace(x, state=State.UNEXPLAINED, total=total, normalised_total=total, entries=entries)
         ledgers.append(x)

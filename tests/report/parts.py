@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import BUILT_IN
-from reconcile.core.records import FLOP, MAC, Op, Tensor
-from reconcile.core.results import Adjustment, EntryResult, Evidence, LedgerResult, Statement, TraceResult, TraceRow
+from reconcile.core.records import FLOP, MAC, Entry, Op, Tensor
+from reconcile.core.results import Adjustment, Evidence, LedgerResult, Statement, TraceResult, TraceRow
 from reconcile.core.work import Work
 
 B, K, N, H, T = 2, 3, 4, 4, 5
@@ -85,7 +85,7 @@ def ledger(
         versions={"thop": "0.1"} if counter == "thop" else {},
         total=total,
         normalised_total=total * (2 if unit == MAC else 1),
-        entries=tuple(EntryResult(f"e:{k}", k, "Linear", v, 1) for k, v in values.items()),
+        entries=tuple(Entry(f"e:{k}", k, "Linear", v, 1) for k, v in values.items()),
         checked=len(values),
         unchecked=0,
         mismatches=(),

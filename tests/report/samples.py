@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import BUILT_IN, Convention
-from reconcile.core.records import FLOP, MAC
+from reconcile.core.records import FLOP, MAC, Entry
 from reconcile.core.results import LayerRow, Mismatch, Residual, Statement, TraceResult, Unknown
 from reconcile.engine.answer import Answer
 from tests.report.parts import (
@@ -121,7 +121,7 @@ def unexplained() -> Answer:
     for x in result.ledgers:
         if x.counter == "thop":
             assert x.total is not None
-            entries = tuple(replace(e, value=e.value + WRONG) if e.layer == "loop" else e for e in x.entries)
+            entries = tuple(e._replace(value=e.value + WRONG) if e.layer == "loop" else e for e in x.entries)
             rule = entries[1].value - WRONG
             broken = Mismatch("e:loop", "loop", "GRU", "thop.gru", "thop/vision/calc_func.py:9", rule, rule + WRONG)
             total = x.total + WRONG
@@ -250,7 +250,9 @@ def renamed(result: Answer, old: str, new: str) -> Answer:
     """The same result with another layer name."""
 
     def swap(record: object) -> object:
-        return replace(record, layer=new) if record.layer == old else record  # type: ignore[attr-defined,type-var]
+        if record.layer != old:  # type: ignore[attr-defined]
+            return record
+        return record._replace(layer=new) if isinstance(record, Entry) else replace(record, layer=new)  # type: ignore[type-var]
 
     def all_of(records: tuple[object, ...]) -> tuple[object, ...]:
         return tuple(swap(r) for r in records)

@@ -97,11 +97,13 @@ class Column:
             column: a terminal shows a name that several rows have in a line above them.
         room: ``much`` or ``some`` if a terminal leaves the column out where the table is too wide, ``much`` before ``some``;
             ``page`` if no terminal shows it; '' otherwise.
+        wide: The least characters of the column on a terminal that has the room.
     """
 
     title: Inline
     align: str = "left"
     room: str = ""
+    wide: int = 0
 
 
 @dataclass(frozen=True, slots=True)

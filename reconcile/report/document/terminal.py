@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import rich.text
@@ -84,6 +85,6 @@ def render_blocks(blocks: Iterable[Block], width: int) -> Iterator[RenderableTyp
 def _render_table(table: Table, width: int) -> RenderableType:
     kept = [index for index, column in enumerate(table.columns) if column.room != "page"]
     shown = [
-        columns.Column(render_inline(c.title).plain, c.align, room=c.room) for c in map(table.columns.__getitem__, kept)
+        replace(column, title=render_inline(column.title).plain) for column in map(table.columns.__getitem__, kept)
     ]
     return columns.fit_table(shown, [[render_inline(row[index]) for index in kept] for row in table.rows], width)

@@ -13,6 +13,8 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from ..document import Column
+
 MIN_CONSOLE_WIDTH = 40
 """A narrower terminal is treated as one of this width."""
 MIN_NAME_WIDTH = 24
@@ -20,18 +22,6 @@ MIN_NAME_WIDTH = 24
 COLUMN_GAP = 2
 
 Cell = str | Text | Padding | Rule
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column's title, in lines, and ``align``: left (its text folds), right or whole (on the left, never folded), or group (a
-    first column, whose name stands above the rows that share it). It is at least ``wide`` where the terminal has the room.
-    ``room`` is ``much`` or ``some`` for a column that is left out where the table is too wide, ``much`` before ``some``."""
-
-    title: str
-    align: str = "right"
-    wide: int = 0
-    room: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +46,7 @@ def lay_out_table(
     head."""
     cells_of = list(zip(*rows, strict=True)) or [()] * len(columns)
     natural = [
-        max(map(_cell_length, (*c.title.split("\n"), *cells))) for c, cells in zip(columns, cells_of, strict=True)
+        max(map(_cell_length, (*str(c.title).split("\n"), *cells))) for c, cells in zip(columns, cells_of, strict=True)
     ]
     wanted = [max(size, column.wide) for size, column in zip(natural, columns, strict=True)]
     least = [
@@ -78,7 +68,7 @@ def lay_out_table(
         room -= given - floor
         right = column.align == "right"
         table.add_column(
-            column.title,
+            str(column.title),
             justify="right" if right else "left",
             no_wrap=column.align != "left",
             overflow="fold",
@@ -144,7 +134,7 @@ def fit_table(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: 
         )
         if shown is not None:
             return shown
-    return stack_lines(_stack_rows([column.title for column in columns[1:]], cells), width)
+    return stack_lines(_stack_rows([str(column.title) for column in columns[1:]], cells), width)
 
 
 FITS_TO_TRY = (

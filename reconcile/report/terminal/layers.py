@@ -19,7 +19,8 @@ from ...core.results import LayerRow
 from ...engine.answer import Answer
 from ...engine.breakdown import RESIDUAL, sum_rows, to_the_work
 from .. import folds
-from .columns import COLUMN_GAP, MIN_NAME_WIDTH, Column, Line, lay_out_table, stack_lines
+from ..document import Column
+from .columns import COLUMN_GAP, MIN_NAME_WIDTH, Line, lay_out_table, stack_lines
 from .tables import STYLE_OF_STATE, and_more_text, name_times_count
 
 NOT_COMPARED = "not compared: the work here is unknown"
@@ -86,9 +87,9 @@ def _amounts(rows: Sequence[LayerRow], homes: dict[str, str], width: int) -> Ren
     counters = folds.group_same(list(homes), lambda c: tuple(to_add(row, c) for row in rows))
     off = [alike for alike in counters if any(to_add(row, alike[0]) for row in rows)]
     columns = [
-        Column("layer", "left"),
-        *(Column("work that ran" if len(works) == 1 else f"work ({', '.join(alike)})") for alike in works),
-        *(Column("\n".join(folds.join_variants(alike, list(homes)))) for alike in off),
+        Column("layer"),
+        *(Column("work that ran" if len(works) == 1 else f"work ({', '.join(alike)})", "right") for alike in works),
+        *(Column("\n".join(folds.join_variants(alike, list(homes))), "right") for alike in off),
     ]
     cells: list[list[Text]] = []
     for row in rows:
@@ -104,10 +105,10 @@ def _amounts(rows: Sequence[LayerRow], homes: dict[str, str], width: int) -> Ren
 def _detail_lines(lines: Sequence[LayerLine], homes: dict[str, str], width: int) -> RenderableType:
     """A line per layer, and those of each counter below it."""
     columns = (
-        Column("layer, counter", "left", max((len(counter) + 2 for counter in homes), default=0)),
-        Column("FLOP"),
-        Column("to the work"),
-        Column("cause", "left"),
+        Column("layer, counter", wide=max((len(counter) + 2 for counter in homes), default=0)),
+        Column("FLOP", "right"),
+        Column("to the work", "right"),
+        Column("cause"),
     )
     cells = [(Padding.indent(x.label, x.indent), x.value, x.amount, x.note) for x in lines]
     return lay_out_table(columns, cells, width) or stack_lines((y for x in lines for y in _layer_stacked(x)), width)

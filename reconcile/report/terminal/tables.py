@@ -19,7 +19,8 @@ from ...engine.breakdown import RESIDUAL, blocks
 from ...engine.phases import PhaseRow, PhaseTable
 from ...engine.phases import sum_phase_rows as summed_phases
 from .. import folds, view
-from .columns import Cell, Column, Line, fit_table, lay_out_table, stack_lines
+from ..document import Column
+from .columns import Cell, Line, fit_table, lay_out_table, stack_lines
 
 MAX_LABEL_LENGTH = 44
 MAX_LAYERS_SHOWN = 12  # lines of a cause, or of a table by phase, without --verbose; the files hold every layer
@@ -44,8 +45,8 @@ class StatementLine:
 
 
 TOTALS_COLUMNS = (
-    Column("counter", "whole"), Column("as reported", room="some"), Column("normalised"), Column("", room="much"),
-    Column("off by"), Column("state", "whole"),
+    Column("counter", "whole"), Column("as reported", "right", "some"), Column("normalised", "right"),
+    Column("", "right", "much"), Column("off by", "right"), Column("state", "whole"),
 )  # fmt: skip
 
 
@@ -111,7 +112,7 @@ def statement_table(
     opening = StatementLine(Text(statement.from_, style="bold"), Text(number(statement.from_total), style="bold"))
     closing = StatementLine(Text(statement.to, style="bold"), Text(number(statement.to_total), style="bold"))
     lines = [opening, *_statement_lines(statement, layers, limit, brief)]
-    columns = (Column("", "left", MAX_LABEL_LENGTH), Column("of which"), Column("FLOP"))
+    columns = (Column("", wide=MAX_LABEL_LENGTH), Column("of which", "right"), Column("FLOP", "right"))
     cells: list[tuple[Cell, Cell, Cell]] = [_statement_cells(line) for line in lines]
     cells += [("", "", Rule(style="dim")), _statement_cells(closing)]
     table = lay_out_table(columns, cells, width)
@@ -213,4 +214,4 @@ def phase_view(table: PhaseTable, limit: int | None = MAX_LAYERS_SHOWN, width: i
     if rest:
         rows.append([and_more_text(rest), *(Text() for _ in titles)])
     rows.append(cells(Text("total", style="bold"), table.total, "bold"))
-    return fit_table([Column("layer", "left"), *map(Column, titles)], rows, width)
+    return fit_table([Column("layer"), *(Column(title, "right") for title in titles)], rows, width)
