@@ -91,7 +91,7 @@ class Capture(adapter.Capture):
         from . import model, trace
 
         taken = self._trace(params)
-        unread = any(op.attrs.get(UNENTERED) in trace.UNREAD for op in taken.ops)
+        unread = any(op.attrs.get(UNENTERED, "").startswith(trace.UNREAD) for op in taken.ops)
         if unread and model.fits_in_memory(self.call(params)):
             with model.make_values():
                 taken = self._trace(params)

@@ -7,10 +7,12 @@ they do not need, most weights for example, needs no values.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import jax
 from jax import lax
+from jax._src.interpreters.partial_eval import convert_constvars_jaxpr
 
 from . import records
 
@@ -19,6 +21,10 @@ CALLED = (
     "xla_metadata_call",
 )  # fmt: skip
 """Primitives that run a program once."""
+KERNEL = "pallas_call"
+"""The primitive that runs a program of Pallas once for each place of its grid."""
+OF_A_PLACE = ("program_id", "num_programs")
+"""Primitives of a kernel that give its place along an axis of the grid, and that axis's size."""
 MOST = 1_000_000
 """A loop with more turns at once is not counted: it may never end."""
 ENDLESS: Path = ()
@@ -39,7 +45,7 @@ class CountedRuns(NamedTuple):
 
 
 class CannotFollow(Exception):
-    """What decides depends on a mutable array, whose values no equation hands on."""
+    """What decides depends on what no equation hands on, as a mutable array's values, or on what a kernel computes."""
 
 
 def count_runs(closed: Any, values: Sequence[Any] = ()) -> CountedRuns:
@@ -74,17 +80,18 @@ def count_runs(closed: Any, values: Sequence[Any] = ()) -> CountedRuns:
             each if isinstance(each, jax.Array) else jax.numpy.asarray(each) for each in map(given.__getitem__, places)
         ]
         found = jax.jit(run_part)(*arrays)
-        counts = {path: int(found[repr(path)]) for path in part.zeros(())}
+        counts = {path: int(found[repr(path)]) * part.alike(path) for path in part.zeros(())}
     except Exception:  # no memory for it, or it runs on other devices alone: nothing is counted
         return CountedRuns({})
-    return CountedRuns({}) if counts.pop(ENDLESS) else CountedRuns(counts, read)
+    unknown = counts.pop(ENDLESS) or min(counts.values()) < 0  # more than an int32 holds
+    return CountedRuns({}) if unknown else CountedRuns(counts, read)
 
 
 def find_decisions(closed: Any, around: Path = ()) -> Iterator[tuple[Path, int]]:
-    """The loops whose length is not in the program and the branches, with the number of their bodies."""
+    """The loops and grids whose length is not in the program and the branches, with the number of their bodies."""
     for place, equation in enumerate(getattr(closed, "jaxpr", closed).eqns):
         here, inside = (*around, place), programs_of(equation)
-        if equation.primitive.name in ("while", "cond"):
+        if equation.primitive.name in ("while", "cond") or places_of(equation) is None:
             yield here, len(inside)
         for which, inner in enumerate(inside):
             yield from find_decisions(inner, (*here, which))
@@ -97,8 +104,34 @@ def programs_of(equation: Any) -> Sequence[Any]:
         return params["cond_jaxpr"], params["body_jaxpr"]
     if name == "cond":
         return tuple(params["branches"])
+    if name in (KERNEL, "run_scoped"):
+        return (convert_constvars_jaxpr(getattr(params["jaxpr"], "jaxpr", params["jaxpr"])),)
     inside = [params[key] for key in records.JAXPR_PARAMS if key in params]
     return inside if name == "scan" or (name in CALLED and len(inside) == 1) else ()
+
+
+def places_of(equation: Any) -> int | None:
+    """How many places a kernel's grid has, None if a value decides that; 1 for what is no kernel."""
+    grid = equation.params["grid_mapping"].grid if equation.primitive.name == KERNEL else ()
+    return prod(grid) if all(isinstance(size, int) for size in grid) else None
+
+
+def kernel_name(equation: Any) -> str:
+    """A kernel's own name: the one that the call gives it, or else its function's."""
+    params = equation.params
+    name = params.get("name") or getattr(params.get("name_and_src_info"), "name", "")  # the latter before JAX 0.10
+    return str(name or params["jaxpr"].debug_info.func_name)
+
+
+def _may_be_written(kernel: Any) -> list[bool]:
+    """Which references that a kernel takes it may write to."""
+    effects = [each for each in kernel.effects if type(each).__name__ != "ReadEffect"]
+    written = [getattr(each, "input", getattr(each, "input_index", None)) for each in effects]
+    return [place in written or variable in written for place, variable in enumerate(kernel.invars)]
+
+
+def _is_reference(atom: Any) -> bool:
+    return hasattr(atom.aval, "inner_aval")
 
 
 def _either(first: Sequence[bool], second: Sequence[bool]) -> list[bool]:
@@ -110,10 +143,22 @@ class Slice:
 
     def __init__(self, counted: Mapping[Path, int]) -> None:
         self.counted = counted
+        self.grid: list[tuple[Any, Any]] = []  # of the kernel that is run: the place along each axis, and its size
+        self.asked: set[int] = set()  # the axes along which it asks for its place
+        self.along: dict[Path, set[int]] = {}  # of each kernel: the axes whose places are run one by one
+        self.others: dict[Path, int] = {}  # of each kernel: how many places there are like each of those
 
     def of(self, closed: Any) -> list[bool]:
         """Which of a program's inputs that needs."""
-        return self.needs(closed, [False] * len(getattr(closed, "jaxpr", closed).outvars), ())[1]
+        jaxpr = getattr(closed, "jaxpr", closed)
+        needed = self.needs(closed, [False] * len(jaxpr.outvars), ())[1]
+        if any(need and _is_reference(variable) for need, variable in zip(needed, jaxpr.invars, strict=True)):
+            raise CannotFollow
+        return needed
+
+    def alike(self, path: Path) -> int:
+        """For how many places a count stands."""
+        return prod(times for kernel, times in self.others.items() if path[: len(kernel)] == kernel)
 
     def zeros(self, around: Path) -> Counts:
         """The counters of what is counted there."""
@@ -137,9 +182,18 @@ class Slice:
     def _equation_needs(self, equation: Any, results: list[bool], here: Path) -> tuple[list[bool], list[bool]]:
         name, params, inside = equation.primitive.name, equation.params, programs_of(equation)
         if not inside:
-            if any(hasattr(atom.aval, "inner_aval") for atom in (*equation.invars, *equation.outvars)):
+            if name != "get" and any(map(_is_reference, (*equation.invars, *equation.outvars))):
                 raise CannotFollow
+            if name == "program_id":
+                self.asked.add(params["axis"])
             return [True] * len(results), [True] * len(equation.invars)
+        if name == KERNEL:
+            return results, self._kernel_needs(equation, results, here)
+        if name == "run_scoped":
+            used = self.needs(inside[0], results, (*here, 0))[1]
+            if any(used[len(equation.invars) :]):
+                raise CannotFollow
+            return results, used[: len(equation.invars)]
         if name == "cond":
             used = [False] * (len(equation.invars) - 1)
             for which, branch in enumerate(inside):
@@ -158,6 +212,26 @@ class Slice:
             if wider == results[:count]:
                 return results, [*asked[:first], *used[: carried.start], *wider, *used[carried.start + count :]]
             results = [*wider, *results[count:]]
+
+    def _kernel_needs(self, equation: Any, results: list[bool], here: Path) -> list[bool]:
+        """The sizes of the grid that are no constants, and operands that the kernel reads whole and does not write."""
+        kernel, mapping = equation.params["jaxpr"], equation.params["grid_mapping"]
+        operands = equation.invars[mapping.num_dynamic_grid_bounds :]
+        inside, self.asked = (*here, 0), set()
+        used = self.needs(programs_of(equation)[0], [], inside)[1]
+        bounds = len(equation.invars) - len(operands)
+        aliased = {place for pair in equation.params["input_output_aliases"] for place in (pair[0], pair[0] - bounds)}
+        for place, (use, written) in enumerate(zip(used, _may_be_written(kernel), strict=True)):
+            whole = place < len(operands) and kernel.invars[place].aval.shape == operands[place].aval.shape
+            if use and (written or place in aliased or not whole):
+                raise CannotFollow
+        own = [axis for axis in range(len(mapping.grid)) if axis not in mapping.vmapped_dims]
+        fixed = {axis: size for axis, size in enumerate(mapping.grid) if isinstance(size, int)}
+        self.along[here] = {own[axis] for axis in self.asked} | (set(range(len(mapping.grid))) - set(fixed))
+        self.others[inside] = prod(size for axis, size in fixed.items() if axis not in self.along[here])
+        if any(results) or prod(size for axis, size in fixed.items() if axis in self.along[here]) > MOST:
+            raise CannotFollow
+        return [True] * bounds + used[: len(operands)]
 
     def run(self, closed: Any, given: Sequence[Any], wanted: Sequence[bool], around: Path) -> tuple[list[Any], Counts]:
         """The ``wanted`` results of a program, None for the others, and how often its bodies ran."""
@@ -179,6 +253,10 @@ class Slice:
         self, equation: Any, given: list[Any], results: list[bool], here: Path
     ) -> tuple[Sequence[Any], Counts]:
         name, inside = equation.primitive.name, programs_of(equation)
+        if name in OF_A_PLACE:
+            return [self.grid[equation.params["axis"]][OF_A_PLACE.index(name)]], {}
+        if name == "get":
+            given = [jax.new_ref(given[0]), *given[1:]]
         if not inside:
             params = equation.primitive.get_bind_params(equation.params)
             functions, params = params if isinstance(params, tuple) else ((), params)  # a pair before JAX 0.10
@@ -191,7 +269,32 @@ class Slice:
             return self._run_scan(equation.params, inside[0], given, results, here)
         if name == "while":
             return self._run_while(equation.params, given, results, here)
+        if name == KERNEL:
+            return [None] * len(results), self._run_kernel(equation.params["grid_mapping"], inside[0], given, here)
+        given = [*given, *[None] * (len(inside[0].invars) - len(given))]
         return self.run(inside[0], given, results, (*here, 0))
+
+    def _run_kernel(self, mapping: Any, inner: Any, given: list[Any], here: Path) -> Counts:
+        bounds, operands = given[: mapping.num_dynamic_grid_bounds], given[mapping.num_dynamic_grid_bounds :]
+        values = iter(bounds)
+        sizes = [size if isinstance(size, int) else next(values) for size in mapping.grid]
+        arguments = [*operands, *[None] * (len(inner.invars) - len(operands))]
+        turned = {axis: sizes[axis] for axis in sorted(self.along[here])}
+        places = jax.numpy.prod(jax.numpy.asarray(list(turned.values()), "int32"))
+
+        def run_at(place: Any, before: Any) -> Any:
+            at = dict.fromkeys(range(len(sizes)), 0)
+            for axis, size in turned.items():
+                at[axis], place = place % size, place // size
+            self.grid = [(at[axis], size) for axis, size in enumerate(sizes) if axis not in mapping.vmapped_dims]
+            more = self.run(inner, arguments, [], (*here, 0))[1]
+            counts = _add(more, dict(zip(self.zeros(here), before, strict=True)))
+            return list(_ran(counts, (*here, 0)).values())
+
+        start = list(_arrays(self.zeros(here)).values())
+        counts = lax.fori_loop(0, jax.numpy.minimum(places, MOST), run_at, start)
+        found = dict(zip(self.zeros(here), counts, strict=True))
+        return {**found, ENDLESS: found[ENDLESS] + (places > MOST)}
 
     def _run_branch(
         self, inside: Sequence[Any], given: list[Any], results: list[bool], here: Path

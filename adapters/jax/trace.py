@@ -1,8 +1,9 @@
 """The trace of a JAX model: the equations of its jaxpr that the outputs depend on, with what runs inside calls and loops.
 
-The function is traced on shapes. A scan's length is in the jaxpr. How often the body of a ``while`` runs, and each branch of a
-``cond``, is counted in a call of what decides it (run_counts.py), which computes nothing else; where that needs values that are
-not at hand, the trace is incomplete, and names the loop or the branch.
+The function is traced on shapes. A scan's length is in the jaxpr. How often the body of a ``while`` runs, each branch of a
+``cond``, and what a kernel of Pallas skips at the places of its grid, is counted in a call of what decides it (run_counts.py),
+which computes nothing else; where that needs values that are not at hand, the trace is incomplete, and names the loop, the
+branch or the kernel.
 """
 
 from __future__ import annotations
@@ -23,7 +24,12 @@ LOOP_LENGTH_UNKNOWN = (
     f"how often it runs depends on data that are not at hand, or it is more than {run_counts.MOST:,} times at once"
 )
 BRANCH_DEPENDS_ON_DATA = "which of its branches runs depends on data that are not at hand"
-UNREAD = (LOOP_LENGTH_UNKNOWN, BRANCH_DEPENDS_ON_DATA)
+KERNEL_DEPENDS_ON_DATA = (
+    "what its kernel runs depends on data that are not at hand or that it makes itself, or it decides at more than "
+    f"{run_counts.MOST:,} places: "
+)
+"""The kernel's name follows."""
+UNREAD = (LOOP_LENGTH_UNKNOWN, BRANCH_DEPENDS_ON_DATA, KERNEL_DEPENDS_ON_DATA)
 READ_NOTE = "%d loop counts or branches were read from one call on the example input"
 PROGRAMS_NOT_ENTERED = "it runs programs that this trace does not know how to enter"
 OVER_DEVICES = ("psum", "psum2", "psum_invariant", "unreduced_psum", "pmax", "pmin", "reduce_scatter")
@@ -194,6 +200,17 @@ class Walk:
         else:
             self._leave_unentered(equation, BRANCH_DEPENDS_ON_DATA, runs, names)
 
+    def _pallas_call(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
+        """A kernel runs at each place of its grid; what it leaves out at a place is a branch of its program."""
+        places = run_counts.places_of(equation)
+        times = runs.count_of(0) if places is None else runs.calls * places
+        body = runs.within(0)._replace(calls=times or 0)
+        walk = self._aside(run_counts.programs_of(equation)[0], body, names)
+        if times is None or not walk.entered():
+            self._leave_unentered(equation, KERNEL_DEPENDS_ON_DATA + run_counts.kernel_name(equation), runs, names)
+        elif times:
+            self.take(walk)
+
     def _shard_map(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
         """The body runs on every device of the axes that it is mapped over."""
         params, before = equation.params, self.axes
@@ -286,6 +303,7 @@ ENTERED = {
     "scan": Walk._scan,
     "while": Walk._while,
     "cond": Walk._cond,
+    "pallas_call": Walk._pallas_call,
     "shard_map": Walk._shard_map,
     "custom_linear_solve": Walk._linear_solve,
     "reduce": Walk._reduce,

@@ -135,10 +135,8 @@ def test_a_callback_is_unknown_by_name(traces: dict[str, Trace]) -> None:
         work_of(op)
 
 
-def test_what_is_added_in_place_is_unknown_by_name(traces: dict[str, Trace]) -> None:
-    (op,) = (op for op in traces["added_in_place"].ops if op.op == "lax.addupdate")
-    with pytest.raises(UnknownWork, match=r"lax\.addupdate"):
-        work_of(op)
+def test_what_is_added_in_place_is_a_sum(traces: dict[str, Trace]) -> None:
+    assert by_layer(traces["added_in_place"]) == {"": PRODUCT + Work(add=EACH)}
 
 
 def by_phase(trace: Trace) -> dict[str, int]:

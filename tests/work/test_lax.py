@@ -213,6 +213,13 @@ def test_complex_numbers_are_two_real_ones() -> None:
             work_of(make(f"lax.{name}", one * 2, one, **attrs))
 
 
+def test_what_is_added_in_place_is_a_sum_per_element() -> None:
+    tally = Tally()
+    for held, added in zip(array(tally, 3).flat, array(tally, 3).flat, strict=True):
+        held + added
+    assert work_of(make("lax.addupdate", [(2, 3), (3,)], [])) == tally.work()
+
+
 def test_one_minus_a_square_is_a_product_of_two_sums() -> None:
     """As JAX lowers it, so that it is right where x is nearly 1."""
     tally = Tally()

@@ -135,6 +135,12 @@ for _name, _scatter in (("add", ADD), ("sub", ADD), ("mul", MUL), ("max", CMP), 
         return step * n_in(op, 2)
 
 
+@formula("lax.addupdate", source="one sum per element that is added to a mutable array: jax/_src/state/primitives.py")
+def _addupdate(op: Op) -> Work:
+    # reference, values, indices
+    return ADD * n_in(op, 1)
+
+
 def _reduce_gathered(op: Op, step: Work) -> Work:
     """``axis_size`` arrays of one shape, one per device of a group, become one: axis_size - 1 steps per element."""
     elements = sum(n_in(op, i) for i in range(len(op.inputs)))

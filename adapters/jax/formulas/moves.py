@@ -22,7 +22,7 @@ _list("logic on bits", "shift_right_arithmetic population_count clz")
 _list(
     "random bits; a generator has no agreed count",
     """random_bits random_clone random_fold_in random_gamma random_seed random_split random_unwrap random_wrap rng_bit_generator
-    rng_uniform threefry2x32 philox2x32 philox4x32 threefry4x32""",
+    rng_uniform threefry2x32 philox2x32 philox4x32 threefry4x32 prng_seed prng_random_bits prng_split prng_join""",
 )
 _list(
     "moves values between devices",
@@ -32,8 +32,20 @@ _list(
 _list("says something about values and changes none", "name debug_callback debug_print check sow")
 _list(
     "reads or writes a mutable array",
-    "new_ref empty_ref free_ref freeze get swap ref_get ref_swap",
+    "new_ref empty_ref free_ref freeze get swap ref_get ref_swap masked_load masked_swap load",
 )
+_list("says where in its grid a kernel of Pallas runs, or how large that is", "program_id num_programs")
+_list(
+    "moves values between the memories of a device, or waits for that",
+    """dma_start dma_wait copy_gmem_to_smem copy_smem_to_gmem wait_smem_to_gmem async_prefetch commit_group commit_smem
+    commit_tmem with_memory_space_constraint roll repeat broadcast_to bitcast""",
+)
+_list(
+    "waits for other programs, or lets them go on",
+    """semaphore_read semaphore_signal semaphore_wait get_barrier_semaphore barrier_arrive barrier_test barrier_wait delay
+    debug_barrier_p wgmma_wait""",
+)
+_list("says something to the compiler and changes no value", "multiple_of max_contiguous")
 _list("the permutation that pivots stand for", "lu_pivots_to_permutation")
 opaque("lax.pure_callback", "lax.io_callback", "lax.ffi_call", "lax.while", "lax.cond", "lax.scan", "lax.call_exported")
 opaque("lax.pallas_call", "lax.custom_call", "lax.run_state", "lax.core_map")
