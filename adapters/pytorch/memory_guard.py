@@ -23,6 +23,7 @@ class MemoryGuard(TorchDispatchMode):
     """Raises OutOfMemory before tensors are made on the CPU that do not fit; ``advice`` is the end of its sentence."""
 
     supports_higher_order_operators = True
+    takes_parts = True  # it may meet what a kernel calls in place of the operator (tracing/opened_kernels.py)
 
     def __init__(self, advice: str = "") -> None:
         super().__init__()

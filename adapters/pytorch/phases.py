@@ -18,13 +18,23 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import or_
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch.autograd.function import BackwardCFunction
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ...core.records import BACKWARD, FORWARD, INPUT_GRADIENT, LOSS, LOSS_LAYER, RECOMPUTATION, WEIGHT_GRADIENT, Op
+from ...core.records import (
+    BACKWARD,
+    FORWARD,
+    INPUT_GRADIENT,
+    INSIDE,
+    LOSS,
+    LOSS_LAYER,
+    RECOMPUTATION,
+    WEIGHT_GRADIENT,
+    Op,
+)
 from ..shared.refusal import CannotCount, FactoryError
 from .module_tensors import is_lazy
 from .tracing.dispatched_calls import DispatchedCall
@@ -39,6 +49,7 @@ from .tracing.nodes import (
     is_recomputing,
     newest,
 )
+from .tracing.opened_kernels import OpenedKernel, Part, split_kernel
 from .tracing.recorder import Recorder, is_work
 from .tracing.records import storage_of, tensor_record, tensors_in
 from .tracing.tensor_memory import weak_reference
@@ -79,14 +90,6 @@ RUNS_FUNCTIONS_OF_ITS_OWN = (
 
 
 RAN_ON_ANOTHER_THREAD = "it ran on another thread, and a training step is followed on one only"
-
-
-class Pending(NamedTuple):
-    """A backward op whose phase is known when its node is done, with the tensors that went in and came out."""
-
-    op: Op
-    inputs: list[Any]
-    outputs: list[Any]
 
 
 @dataclass
@@ -133,7 +136,7 @@ class TrainingRecorder(Recorder):
         self._unmade: list[torch.Tensor] = []  # weights of lazy modules, which have no storage yet
         self._of_weights: set[int] = set()  # nodes that no input of the model went into
         self._slots: dict[int, list[Slot]] = {}  # by node
-        self._pending: list[Pending] = []
+        self._pending: list[Part] = []
         self._arrived: dict[int, Slot] = {}  # results of the node that was done last
         self._done: Any = None
         self._running: list[Pass] = []  # backward passes, outermost first
@@ -152,6 +155,11 @@ class TrainingRecorder(Recorder):
     def open_operator(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """See Recorder."""
         raise FactoryError(RUNS_FUNCTIONS_OF_ITS_OWN % func.name())
+
+    def follow_inside(self, call: DispatchedCall, opened: OpenedKernel) -> None:
+        """See Recorder."""
+        if opened.has_gradients:
+            self.follow(call)
 
     def place(self, call: DispatchedCall) -> None:
         """See Recorder."""
@@ -319,7 +327,9 @@ class TrainingRecorder(Recorder):
         else:
             self._done, self._arrived = None, {}
             results = list(call.out) if isinstance(call.out, (tuple, list)) else [call.out]
-            self._pending.append(Pending(op, call.inputs, results))
+            opened = isinstance(op.attrs.get(INSIDE), list) and op.op not in ALL_AT_ONCE
+            inside = call.opened.parts if opened else []
+            self._pending += [part._replace(whole=op) for part in inside] or [Part(op, call.inputs, results)]
 
     def is_untold(self, _node: Any, number: int) -> bool:
         """Whether it cannot be told what the results of the node with this number are for."""
@@ -353,14 +363,19 @@ class TrainingRecorder(Recorder):
             for tensor in pending.inputs:
                 needs[id(tensor)] = needs.get(id(tensor), 0) | whole
         default = INPUT if any(s.goal == INPUT for s in slots) else WEIGHT
+        inside: list[tuple[Op, Op]] = []
         for pending, mine in zip(self._pending, reversed(goals)):
-            self._settle(node, pending, mine, default)
+            for op in self._settle(node, pending, mine, default):
+                self.add(op) if pending.whole is None else inside.append((pending.whole, op))
+        for op in split_kernel(inside):
+            self.add(op)
         self._pending = []
         self._done = node
         # ids alone: who holds a gradient makes autograd copy it; the engine keeps those that go anywhere alive
         self._arrived = {id(g): s for g, s in zip(gradients, slots) if g is not None}
 
-    def _settle(self, node: int, pending: Pending, goals: list[int], default: int) -> None:
+    def _settle(self, node: int, pending: Part, goals: list[int], default: int) -> Iterator[Op]:
+        """The op with its phase, or one for each part of it."""
         op = pending.op
         mask = op.attrs.get("output_mask")
         if op.op in ALL_AT_ONCE:
@@ -368,17 +383,15 @@ class TrainingRecorder(Recorder):
         elif mask and len(mask) == len(pending.outputs):
             parts = {part: (part,) for part, wanted in enumerate(mask) if wanted}
         else:
-            self.add(op._replace(phase=self._phase_of(node, _join(goals) or default)))
+            yield op._replace(phase=self._phase_of(node, _join(goals) or default))
             return
         for part, outputs in parts.items():
             unneeded = WEIGHT if part == OF_WEIGHTS or node in self._of_weights else INPUT
             goal = _join([goals[i] for i in outputs]) or (default if part in outputs else unneeded)
-            self.add(
-                op._replace(
-                    outputs=tuple(tensor_record(t) for i in outputs for t in tensors_in(pending.outputs[i])),
-                    attrs=dict(op.attrs, part=part),
-                    phase=self._phase_of(node, goal),
-                )
+            yield op._replace(
+                outputs=tuple(tensor_record(t) for i in outputs for t in tensors_in(pending.outputs[i])),
+                attrs=dict(op.attrs, part=part),
+                phase=self._phase_of(node, goal),
             )
 
     def _phase_of(self, node: int, goal: int) -> str:

@@ -138,6 +138,14 @@ CUT = "tag:cut"
 UNENTERED = "tag:unentered"
 """Attribute of an op that runs others, such as a loop, and that the trace could not enter: why. Its work is what a user gives."""
 
+INSIDE = "tag:inside"
+"""Attribute of an op of another library: the ops that ran in its kernel, as data, or why these are not known to be all of its
+work."""
+
+REST = "tag:rest"
+"""Attribute of an op whose call has a record for each phase of what ran inside: it is not the first, which a formula of the op is
+asked for."""
+
 GROUP = "tag:group"
 """Attribute of a collective op: the ``ranks`` that take part, this one's ``place`` among them, and how they ``reduce``, ''
 if they do not."""

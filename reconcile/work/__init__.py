@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ..core.errors import ReconcileError, UsageError, describe_error, short
 from ..core.framework import Framework, absolute
-from ..core.records import CUT, PARTS, POINTWISE, REGISTERED, STORED, UNENTERED, Op, Tensor
+from ..core.records import CUT, INSIDE, PARTS, POINTWISE, REGISTERED, REST, STORED, UNENTERED, Op, Tensor, op_from
 from ..core.registry import frameworks
 from ..core.work import (
     COMPONENTS,
@@ -144,7 +144,7 @@ def is_ours(op: str) -> bool:
 
 def known_part(op: Op) -> Known:
     """As ``work_of``, but for an op of unknown work it returns the known components. Computed once for equal ops."""
-    if not is_ours(op.op):
+    if INSIDE in op.attrs or not is_ours(op.op):  # a user's formula may be that of an op inside
         return _known_part(op)
     key = signature(op)
     part = _parts.get(key)
@@ -174,6 +174,8 @@ def work_of(op: Op) -> Work:
     is called for every record of its op whose work is not that of its parts, or none at all.
     """
     given, entry, kind = find_given(op.op), formula_of(op.op), _kind(op)
+    if entry is not None and REST in op.attrs:
+        return ZERO
     if entry is given:
         entry = None
     zero = entry and entry.zero_reason
@@ -194,6 +196,8 @@ def _work_by_tool(op: Op, entry: Formula | None, missing_for: str) -> Work:
     if UNENTERED in op.attrs:
         raise UnknownWork(str(op.attrs[UNENTERED]))
     if entry is None:
+        if isinstance(op.attrs.get(INSIDE), list):
+            return _work_inside(op)
         if is_whole(op) and not is_opaque(op.op):
             if _is_foreign(op):
                 raise UnknownWork(
@@ -249,6 +253,21 @@ def _work_of_parts(op: Op) -> Work:
         cut = [t if p is None else Tensor((1, *p[number]), t.dtype) for t, p in zip(tensors, sizes, strict=True)]
         inputs, outputs = tuple(cut[: len(op.inputs)]), tuple(cut[len(op.inputs) :])
         known.append(known_part(op._replace(inputs=inputs, outputs=outputs, attrs=attrs)))
+    return _sum_known(known)
+
+
+def ops_inside(op: Op) -> list[Op]:
+    """The ops that ran in the kernel of another library's op; none where they are not all of its work."""
+    inside = op.attrs.get(INSIDE)
+    return [op_from(data)._replace(layer=op.layer) for data in inside] if isinstance(inside, list) else []
+
+
+def _work_inside(op: Op) -> Work:
+    parts = [(part, known_part(part)) for part in ops_inside(op)]
+    return _sum_known([Known(known.work * part.calls, known.unknown, known.reason) for part, known in parts])
+
+
+def _sum_known(known: list[Known]) -> Work:
     work, unknown = sum_works(part.work for part in known), frozenset[str]().union(*(part.unknown for part in known))
     if unknown:
         raise UnknownWork(next(part.reason for part in known if part.unknown), tuple(unknown), work)
@@ -305,6 +324,7 @@ def _kind(op: Op) -> str:
 
 
 def _without_formula(op: Op, reason: str) -> UnknownWork:
+    reason += f": {op.attrs[INSIDE]}" if op.attrs.get(INSIDE) else ""
     flops = op.attrs.get(REGISTERED)
     if isinstance(flops, int) and flops >= 0 and flops % 2 == 0:
         reason += ": its library registered a formula with torch.utils.flop_counter, which gives the multiply-adds, and no more"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.records import Op, Shape, Tensor
-from . import formula_of
+from . import formula_of, ops_inside
 
 MASK_VALUES_UNKNOWN = (
     "a mask whose values are not known: the trace has its shape only, so the products that it discards are unknown. Call "
@@ -40,6 +40,8 @@ def unknown_mask(op: Op) -> str:
     if op.op in _BLOCKED:
         return MASK_BLOCKS_UNKNOWN if op.attrs.get("block_mask", True) else ""
     mask = _MASKS.get(op.op)
+    if formula_of(op.op) is None:
+        return next(filter(None, map(unknown_mask, ops_inside(op))), "")
     return MASK_VALUES_UNKNOWN if mask is not None and op.given(mask) else ""
 
 

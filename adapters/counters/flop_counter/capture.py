@@ -116,6 +116,7 @@ def _record_training(model: TorchModel) -> tuple[Recorder, Watched]:
     inputs = model.example(model.device)
     path = TrainingPath(module)
     recorder = TrainingRecorder(path, module)
+    recorder.beneath_autograd = False
     watched = Watched(recorder.where)
     with keep_numbers(), torch.enable_grad(), path, recorder, watched:
         step(module, inputs, update_of(model), recorder)

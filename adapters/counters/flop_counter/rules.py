@@ -9,7 +9,7 @@ from functools import partial
 
 from packaging.specifiers import SpecifierSet
 
-from ....core.records import LENGTHS, REGISTERED, Op
+from ....core.records import LENGTHS, REGISTERED, REST, Op
 from ....work import UnknownWork, Work, prod
 from ....work.attention_kernels import UNKNOWN_LENGTHS
 from ..op_bridge import bridge_ops
@@ -24,13 +24,15 @@ def of_library(op: Op) -> Rule | None:
     """The rule of an op whose library registered a formula: the FLOPs that this formula gave for the call, as multiply-adds. A
     kernel's gradients stand in a trace in four parts, and the formula is of all four: it is the first one's."""
     flops = op.attrs.get(REGISTERED)
+    if flops and REST in op.attrs:
+        flops = 0
     if not isinstance(flops, int) or flops < 0 or flops % 2:
         return None
     return Rule(
         f"{COUNTERS[0].family}/{op.op}",
         op.op,
         SpecifierSet(),
-        lambda op: Work(mac=int(op.attrs[REGISTERED]) // 2 if op.attrs.get("part") in (None, PARTS[0]) else 0),
+        lambda op: Work(mac=flops // 2 if op.attrs.get("part") in (None, PARTS[0]) else 0),
         f"{FILE}:49",
         "the formula that the library of the op registered (register_flop_formula)",
         SpecifierSet(),

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, TypeVar
 
-from ....core.records import Op
+from ....core.records import INSIDE, REST, Op
 
 T = TypeVar("T")
 
 
 def call_key(op: Op, layer: str) -> tuple[Any, ...]:
-    """What tells dispatched calls apart; the recorder splits a call of several gradients into parts."""
-    attrs = {name: value for name, value in op.attrs.items() if name != "part"}
+    """What tells dispatched calls apart; the recorder splits a call of several gradients into parts, and what its kernel ran."""
+    attrs = {name: value for name, value in op.attrs.items() if name not in ("part", INSIDE, REST)}
     return layer, op.op, op.inputs, repr(sorted(attrs.items()))
 
 

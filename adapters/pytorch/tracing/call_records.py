@@ -221,15 +221,21 @@ def kernel_replaced(func: Any) -> bool:
     that computes: it need not do what the name says."""
     if func.namespace != "aten":
         return False
-    lines = re.findall(r"^([\w\[\] ()]+): registered at (\S+)", torch._C._dispatch_dump(func.name()), re.MULTILINE)
     given = [kernel.__module__ or "" for kernel in getattr(func, "py_kernels", {}).values()]
     return any(not module.startswith("torch.") for module in given) or any(
-        not place.startswith(_sources()) for key, place in lines if "Meta" not in key and not _is_native(place)
+        not place.startswith(source_folder()) and "Meta" not in key and not _is_native(place)
+        for key, place in registered_places(func)
     )
 
 
+def registered_places(func: Any) -> list[tuple[str, str]]:
+    """Where an operator is declared ("debug") and each of its kernels registered, with the key: a file and a line."""
+    pattern = r"^([\w\[\] ()]+): registered at (\S+)"
+    return re.findall(pattern, torch._C._dispatch_dump(func.name()), re.MULTILINE)
+
+
 @cache
-def _sources() -> str:
+def source_folder() -> str:
     """The folder of the sources that this PyTorch was built from, as its dispatcher names them; '' of one that does not."""
     found = re.search(r"^debug: registered at (.*?)build/aten/", torch._C._dispatch_dump("aten::relu"), re.MULTILINE)
     return found.group(1) if found else ""

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ....core.records import Op
+from ....core.records import INSIDE, Op
 from ..module_tensors import is_lazy
 from .call_records import operator, record_dispatch
 from .module_path import Aside
@@ -30,13 +30,14 @@ class _HasValues(Exception):
 class DispatchedCall:
     """A call of an operator: its result, the tensors that went in and came out, and its signature.
 
-    ``key`` is the signature; None where a record of the call depends on more than that.
+    ``key`` is the signature; None where a record of the call depends on more than that. ``opened`` is the kernel of another
+    library's operator (opened_kernels.py).
     """
 
-    __slots__ = ("args", "func", "inputs", "key", "kwargs", "out", "outputs")
+    __slots__ = ("args", "func", "inputs", "key", "kwargs", "opened", "out", "outputs")
 
-    def __init__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
-        self.func, self.args, self.kwargs, self.out = func, args, kwargs, out
+    def __init__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, opened: Any = None) -> None:
+        self.func, self.args, self.kwargs, self.out, self.opened = func, args, kwargs, out, opened
         self.inputs: list[torch.Tensor] = []
         self.outputs: list[torch.Tensor] = []
         try:
@@ -70,7 +71,8 @@ class SharedRecords:
         except TypeError:  # an argument that has no hash
             call.key = None
         if call.key is None:
-            return record_dispatch(call.func, call.args, call.kwargs, call.out, "", layer)
+            op = record_dispatch(call.func, call.args, call.kwargs, call.out, "", layer)
+            return op if call.opened is None else op._replace(attrs={**op.attrs, INSIDE: call.opened.inside})
         if op is None:
             op = self._by_key[call.key] = record_dispatch(call.func, call.args, call.kwargs, call.out, "", "")
         return op._replace(layer=layer)

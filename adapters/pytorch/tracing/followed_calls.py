@@ -9,6 +9,8 @@ latter apart, and the trace marks them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -38,10 +40,18 @@ def is_dual(tensor: torch.Tensor) -> bool:
     here: Any = torch._C
     if not hasattr(here, "_PreserveDispatchKeyGuard"):  # before PyTorch 2.1
         return False
+    with pass_autograd():
+        return torch._VF._unpack_dual(tensor, level=0)[1] is not None
+
+
+@contextmanager
+def pass_autograd() -> Iterator[None]:
+    """Within this, beneath autograd, what is called passes autograd first."""
+    here: Any = torch._C
     with here._PreserveDispatchKeyGuard():
         for key in ABOVE:
             here._dispatch_tls_set_dispatch_key_excluded(key, False)
-        return torch._VF._unpack_dual(tensor, level=0)[1] is not None
+        yield
 
 
 ABOVE = ("AutogradFunctionality", "ADInplaceOrView")

@@ -21,6 +21,8 @@ import torch
 
 SPACE = "triton"
 """The namespace of the operators of its kernels: ``triton.name`` in a trace and in files of formulas."""
+LAUNCHES = (SPACE, "inductor", "aoti", "cuda_graph")
+"""The namespaces of all these operators."""
 GRID = "grid"
 KINDS = {bool: "bool", int: "int", float: "float", str: "str"}
 """Types of arguments that stand in a record, and how a schema calls them."""

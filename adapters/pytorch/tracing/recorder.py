@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -24,6 +25,7 @@ from .fused_calls import FusedCalls
 from .launches import see, unsee
 from .module_path import ModulePath
 from .numpy_crossings import BY_ADDRESS, LEAVING, watch_leaving
+from .opened_kernels import OpenedKernel, call_kernel, is_of_library
 from .records import tensors_in
 from .seal import Seal
 from .threads import record_new_threads
@@ -47,6 +49,7 @@ class Recorder(TorchDispatchMode):
     """Records every dispatched op while not paused."""
 
     supports_higher_order_operators = True
+    beneath_autograd = True  # and not beneath a counter's mode, with which autograd does not follow what kernels call
     unfollowed = RAN_ON_EARLIER_THREAD
 
     def __init__(self, path: ModulePath) -> None:
@@ -60,6 +63,7 @@ class Recorder(TorchDispatchMode):
         self.computed_elsewhere: list[Problem] = []  # what a second call shows to be computed by no operator
         self.remarks: list[str] = []
         self.seal: Seal | None = None  # looks for values that no operator computed, where there are values
+        self.opened: OpenedKernel | None = None  # the kernel of another library's operator that runs now
         self._records, self._tally, self._lock = SharedRecords(), Tally(), Lock()
         self._kinds: dict[Any, int] = {}  # by operator
 
@@ -95,19 +99,47 @@ class Recorder(TorchDispatchMode):
         if kind is None:
             kind = self._kinds[func] = self.kind_of(func)
         if kind == HIGHER_ORDER:
-            return self.open_operator(func, args, kwargs)
+            open_operator = self.open_operator if self.opened is None else partial(Recorder.open_operator, self)
+            return open_operator(func, args, kwargs)
         if kind == COMPOSITE:
             with self:
                 return func.decompose(*args, **kwargs)
         seal = self.seal if kind else None
         if seal is not None:
             seal.check_call(func, args, kwargs, self.paused)
-        call = self.around if kind else None
-        out = func(*args, **kwargs) if call is None else call(func, args, kwargs)
+        call = self.around if kind and self.opened is None else None
+        may_open = kind and not self.paused and is_of_library(func)
+        opened = self.prepare_kernel(func, args, kwargs) if may_open else None
+        run = func if opened is None or opened.inside else partial(self.run_opened, opened)
+        out = run(*args, **kwargs) if call is None else call(run, args, kwargs)
         if seal is not None:
             out = seal.keep_call(func, args, kwargs, out, self.paused)
         if kind:
-            self.skip_call() if self.paused else self.place(DispatchedCall(func, args, kwargs, out))
+            made = DispatchedCall(func, args, kwargs, out, opened)
+            if self.paused:
+                self.skip_call()
+            elif self.opened is None:
+                self.place(made)
+            else:
+                self.opened.add(self._records.record(made, ""), made)
+                self.follow_inside(made, self.opened)
+        return out
+
+    def prepare_kernel(self, func: Any, args: Any, kwargs: Any) -> OpenedKernel:
+        """The kernel of another library's operator, before it runs."""
+        followed = self.beneath_autograd and (self.opened is None or self.opened.has_gradients)
+        return OpenedKernel(func, args, kwargs, self.seal, followed)
+
+    def run_opened(self, opened: OpenedKernel, *args: Any, **kwargs: Any) -> Any:
+        """Run the kernel of another library's operator, and record what it dispatches in ``opened``."""
+        held = self.opened, self.seal
+        try:
+            with opened.follow(args, kwargs) as self.seal, self:
+                self.opened = opened
+                out = call_kernel(opened, args, kwargs)
+        finally:
+            self.opened, self.seal = held
+        opened.finish(args, kwargs, out)
         return out
 
     __torch_dispatch__ = dispatch
@@ -130,6 +162,9 @@ class Recorder(TorchDispatchMode):
 
     def skip_call(self) -> None:
         """An operator ran while paused."""
+
+    def follow_inside(self, call: DispatchedCall, opened: OpenedKernel) -> None:
+        """An operator ran in the kernel of another library's."""
 
     def place(self, call: DispatchedCall) -> None:
         """Add the op of a call, in the layer and the phase in which it belongs."""
@@ -160,6 +195,9 @@ class Recorder(TorchDispatchMode):
 
     def add(self, op: Op) -> None:
         """One more call of the op."""
+        if self.opened is not None:
+            self.opened.add(op)
+            return
         if self.on_thread:
             op = op._replace(attrs=dict(op.attrs, **{ON_THREAD: True}))
         with self._lock:

@@ -59,5 +59,5 @@ def test_an_op_that_its_library_tags_pointwise_is_recorded_so():
             library.impl(name, lambda x, factor=factor: x * factor, "CompositeExplicitAutograd")
         space = torch.ops.reconcile_outside
         found = inference.trace(Model(net(lambda x: space.thrice(space.twice(x))), 3, 6))
-    tagged = {op.op: op.attrs for op in found.ops if op.op.startswith("reconcile_outside.")}
-    assert tagged == {"reconcile_outside.twice": {"tag:pointwise": True}, "reconcile_outside.thrice": {}}
+    tagged = {op.op: "tag:pointwise" in op.attrs for op in found.ops if op.op.startswith("reconcile_outside.")}
+    assert tagged == {"reconcile_outside.twice": True, "reconcile_outside.thrice": False}
