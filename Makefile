@@ -2,8 +2,9 @@
 # The tool is installed plainly, not editably, so that only `reconcile` lands in site-packages; an edited source
 # makes the next target install it again (seconds).
 PYTHON ?= python3
-# What requirements.lock has packages for. If $(PYTHON) is none of these, the first that is found is taken.
+# What constraints.lock has packages for. If $(PYTHON) is none of these, the first that is found is taken.
 PYTHONS := 3.14 3.13 3.12 3.11 3.10
+EXTRAS := onnx,pandas,plots,tf,torch,test,lint
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
@@ -239,14 +240,23 @@ home-matrix: $(VENV)/.installed
 	.ci/home-matrix 3.10 3.13
 
 # One resolution for Python 3.10 and later and every platform.  Pins stay as they are unless `make lock UPGRADE=--upgrade`.
+# constraints.lock has the versions of every extra. requirements.lock has the hashes of what `make demo` and `make test` install, and
+# release.lock those of what makes a release. PyTorch is not among them: its wheels for a CPU come from another index than those for a
+# GPU, and the former need a tenth of the room; so it is held to its version alone.
+COMPILE = $(BIN)/uv pip compile --quiet --no-annotate --custom-compile-command 'make lock'
+HASHED = $(COMPILE) --generate-hashes --constraint constraints.lock
 lock: $(VENV)/.deps
-	$(BIN)/uv pip compile --quiet --universal --all-extras --python-version 3.10 --no-annotate \
-	    --custom-compile-command 'make lock' $(UPGRADE) pyproject.toml --output-file requirements.lock
+	$(COMPILE) --universal --python-version 3.10 --all-extras $(UPGRADE) pyproject.toml --output-file constraints.lock
+	echo "torch; python_version < '3'" | $(HASHED) --universal --python-version 3.10 --override - --extra $(EXTRAS) pyproject.toml \
+	    --output-file requirements.lock
+	$(HASHED) --python-platform linux --python-version 3.13 --extra release pyproject.toml --output-file release.lock
 
-$(VENV)/.deps: pyproject.toml requirements.lock
+# pip takes no folder with hashes, so what is not this one comes first.
+$(VENV)/.deps: pyproject.toml constraints.lock requirements.lock
 	python=$$(.ci/find-python $(PYTHON) $(PYTHONS)) && "$$python" -m venv $(VENV)
 	@echo "Installing the frameworks and tools pinned in requirements.lock (about a minute; nothing is printed)"
-	$(PIP) install --constraint requirements.lock '.[onnx,pandas,plots,tf,torch,test,lint]'
+	$(PIP) install --require-hashes --no-deps --requirement requirements.lock
+	$(PIP) install --constraint constraints.lock '.[$(EXTRAS)]'
 	@touch $@
 
 # `build` goes first and last: setuptools would put a file deleted since into the next wheel.
@@ -257,17 +267,17 @@ $(VENV)/.installed: $(VENV)/.deps $(SOURCES)
 	@touch $@
 
 $(VENV)/.browser: $(VENV)/.installed
-	$(PIP) install --no-build-isolation --constraint requirements.lock '.[browser]'
+	$(PIP) install --no-build-isolation --constraint constraints.lock '.[browser]'
 	@rm -rf build flop_reconcile.egg-info
 	@touch $@
 
 $(VENV)/.dask: $(VENV)/.installed
-	$(PIP) install --no-build-isolation --constraint requirements.lock '.[dask]'
+	$(PIP) install --no-build-isolation --constraint constraints.lock '.[dask]'
 	@rm -rf build flop_reconcile.egg-info
 	@touch $@
 
 $(VENV)/.release: $(VENV)/.installed
-	$(PIP) install --no-build-isolation --constraint requirements.lock '.[release]'
+	$(PIP) install --no-build-isolation --constraint constraints.lock '.[release]'
 	@rm -rf build flop_reconcile.egg-info
 	@touch $@
 

@@ -135,9 +135,20 @@ def test_metadata(wheel: Path) -> None:
 
 
 def test_the_lock_pins_exactly() -> None:
-    lines = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if not line.startswith("#")]
+    lines = [line for line in (ROOT / "constraints.lock").read_text().splitlines() if not line.startswith("#")]
     assert len(lines) > 50
     assert [line for line in lines if not re.fullmatch(r"[a-z0-9.-]+==[\w.]+( ; .+)?", line)] == []
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "release.lock"])
+def test_what_is_installed_is_pinned_as_there_and_has_hashes(name: str) -> None:
+    pins = (ROOT / "constraints.lock").read_text().splitlines()
+    text = re.sub(r"^#.*\n", "", (ROOT / name).read_text(), flags=re.MULTILINE)
+    entries = re.split(r"\n(?=\S)", text.strip())
+    assert len(entries) > 50
+    assert [each for each in entries if not re.fullmatch(r"\S+==[^\\]+( \\\n    --hash=sha256:[0-9a-f]{64})+", each)] == []
+    versions = {line.split(" ;")[0] for line in pins}
+    assert [each for each in entries if each.split()[0] not in versions] == []
 
 
 def test_the_types_name_what_the_package_exports() -> None:

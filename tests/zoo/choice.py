@@ -11,7 +11,7 @@ import pytest
 from reconcile.model_zoo.loading import zoo_names
 
 REPORTED = (3, 11) <= sys.version_info[:2] <= (3, 13)
-"""Whether requirements.lock has for this Python the releases that committed reports and pages name."""
+"""Whether constraints.lock has for this Python the releases that committed reports and pages name."""
 
 ALONE = ("family_activation", "family_dense", "family_pooling", "family_transposed")
 """Families of layers that tests/layers looks at one by one, in either framework, with every counter."""
