@@ -11,6 +11,10 @@ from ..core.records import DECODE, PREFILL, TRAINING
 from ..core.results import Statement
 from ..engine.answer import Answer
 from . import cards, foot
+from .csv import layers_csv, to_csv
+from .folds import MAX_UNFOLDED
+from .json import to_json
+from .latex import to_latex
 
 FORMATS = ("md", "csv", "json", "html")
 PICTURES = ("svg", "png")
@@ -40,12 +44,12 @@ def render(
     tables = _tables(result) if "md" in formats else {}
     makers: dict[str, Callable[[], str]] = {
         "md": lambda: _markdown(result, statement, command, tuple(drawn), tables),
-        "csv": lambda: _csv(result),
-        "json": lambda: _json(result),
+        "csv": lambda: to_csv(result),
+        "json": lambda: to_json(result),
         "html": lambda: _html(result, statement, command),
         "card": lambda: cards.to_card(result, command),
         "disclosure": lambda: cards.to_disclosure(result, command),
-        "tex": lambda: _latex(result),
+        "tex": lambda: to_latex(result),
     }
     names = {name: CARDS.get(name, name) for name in (*FORMATS, *CARDS) if name in formats}
     return {**{end: makers[name]() for name, end in names.items()}, **tables, **drawn}
@@ -103,9 +107,6 @@ def _draw_files(result: Answer, statement: Statement | None, formats: tuple[str,
 
 def _tables(result: Answer) -> dict[str, str]:
     """The table of layers, if there are enough layers that a report folds those that are alike."""
-    from .csv import layers_csv
-    from .folds import MAX_UNFOLDED
-
     return {TABLE: layers_csv(result)} if len(result.layers) > MAX_UNFOLDED else {}
 
 
@@ -121,24 +122,6 @@ def _markdown(
 
         shown = list_embedded(name, drawn)
     return to_markdown(result, statement, command, shown, f"{name}.{TABLE}" if tables else "")
-
-
-def _latex(result: Answer) -> str:
-    from .latex import to_latex
-
-    return to_latex(result)
-
-
-def _csv(result: Answer) -> str:
-    from .csv import to_csv
-
-    return to_csv(result)
-
-
-def _json(result: Answer) -> str:
-    from .json import to_json
-
-    return to_json(result)
 
 
 def _html(result: Answer, statement: Statement | None, command: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -25,6 +25,7 @@ from .columns import Cell, Line, fit_table, lay_out_table, stack_lines
 MAX_LABEL_LENGTH = 44
 MAX_LAYERS_SHOWN = 12  # lines of a cause, or of a table by phase, without --verbose; the files hold every layer
 MAX_OPS_SHOWN = 3  # folded lines that are named
+PART = 2  # indent of a layer's share of the cause above it
 STYLE_OF_STATE = {
     State.EQUAL: "green",
     State.EXPLAINED: "cyan",
@@ -33,15 +34,6 @@ STYLE_OF_STATE = {
     State.FAILED: "bold red",
     State.SKIPPED: "yellow",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class StatementLine:
-    """A line of a statement: an amount of its own, or with ``part`` a layer's share of the cause above it."""
-
-    label: Text
-    amount: Text
-    part: bool = False
 
 
 TOTALS_COLUMNS = (
@@ -109,8 +101,8 @@ def statement_table(
             f"{statement.state.value.replace('_', ' ')}: {escape_line(statement.reason)}",
             style=STYLE_OF_STATE[statement.state],
         )
-    opening = StatementLine(Text(statement.from_, style="bold"), Text(number(statement.from_total), style="bold"))
-    closing = StatementLine(Text(statement.to, style="bold"), Text(number(statement.to_total), style="bold"))
+    opening = Line(Text(statement.from_, style="bold"), Text(number(statement.from_total), style="bold"))
+    closing = Line(Text(statement.to, style="bold"), Text(number(statement.to_total), style="bold"))
     lines = [opening, *_statement_lines(statement, layers, limit, brief)]
     columns = (Column("", wide=MAX_LABEL_LENGTH), Column("of which", "right"), Column("FLOP", "right"))
     cells: list[tuple[Cell, Cell, Cell]] = [_statement_cells(line) for line in lines]
@@ -126,9 +118,7 @@ def statement_table(
     )
 
 
-def _statement_lines(
-    statement: Statement, layers: Sequence[str], limit: int | None, brief: bool
-) -> Iterator[StatementLine]:
+def _statement_lines(statement: Statement, layers: Sequence[str], limit: int | None, brief: bool) -> Iterator[Line]:
     for block in blocks(statement, layers):
         style = STYLE_OF_STATE[State.UNEXPLAINED] if block.cause == RESIDUAL else ""
         every = folds.list_shares(block.parts, limit)
@@ -140,21 +130,21 @@ def _statement_lines(
             else ""
         )
         if brief and beside and len(cause.plain + beside) <= MAX_LABEL_LENGTH:
-            yield StatementLine(cause.append(beside, style="dim"), Text(format_signed(block.amount), style=style))
+            yield Line(cause.append(beside, style="dim"), Text(format_signed(block.amount), style=style))
             continue
-        yield StatementLine(cause, Text(format_signed(block.amount), style=style))
+        yield Line(cause, Text(format_signed(block.amount), style=style))
         for share in shares:
             where, why = Text(escape_line(share.name) or "(no layer)"), _residual_reason(share)
             if share.count > 1:
                 where.append(f" ({number(share.count)} × {format_signed(share.amount)})")
             if not brief or block.cause == RESIDUAL or len(where.plain) + len(why) + 2 <= MAX_LABEL_LENGTH:
                 where.append(why, style="dim")
-            yield StatementLine(where, Text(format_signed(share.count * share.amount), style="dim"), part=True)
+            yield Line(where, Text(format_signed(share.count * share.amount), style="dim"), PART)
         if rest:
             left = sum(share.count * share.amount for share in rest)
-            yield StatementLine(and_more_text(rest), Text(format_signed(left), style="dim"), part=True)
+            yield Line(and_more_text(rest), Text(format_signed(left), style="dim"), PART)
     if not statement.residuals:
-        yield StatementLine(Text(RESIDUAL), Text(format_signed(statement.residual or 0)))
+        yield Line(Text(RESIDUAL), Text(format_signed(statement.residual or 0)))
 
 
 def _residual_reason(share: folds.Share) -> str:
@@ -168,16 +158,12 @@ def _residual_reason(share: folds.Share) -> str:
     return "  " + escape_line(", ".join(ops))
 
 
-def _statement_cells(line: StatementLine) -> tuple[Cell, Cell, Cell]:
-    return (Padding.indent(line.label, 2), line.amount, "") if line.part else (line.label, "", line.amount)
+def _statement_cells(line: Line) -> tuple[Cell, Cell, Cell]:
+    return (Padding.indent(line.label, line.indent), line.amount, "") if line.indent else (line.label, "", line.amount)
 
 
-def _statement_stacked(line: StatementLine) -> Line:
-    return (
-        Line(Text.assemble(("of which ", "dim"), line.label), line.amount, 2)
-        if line.part
-        else Line(line.label, line.amount)
-    )
+def _statement_stacked(line: Line) -> Line:
+    return replace(line, label=Text.assemble(("of which ", "dim"), line.label)) if line.indent else line
 
 
 SHORT_PHASES = {"input-gradient": "input grad", "weight-gradient": "weight grad", "recomputation": "recomputed"}
