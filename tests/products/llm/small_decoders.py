@@ -137,12 +137,12 @@ class Decoder(torch.nn.Module):
         return self.head(self.scan(x))
 
 
-def take(settings: Mapping[str, Any], batch: int, seq: int) -> Trace:
+def take(settings: Mapping[str, Any], batch: int, seq: int, model: type[Decoder] = Decoder) -> Trace:
     """The trace of a decoder's training step, on meta."""
 
     def make() -> Any:
         with torch.device("meta"):
-            return Decoder(Config(settings)), (torch.zeros(batch, seq, dtype=torch.int64),)
+            return model(Config(settings)), (torch.zeros(batch, seq, dtype=torch.int64),)
 
     found = collect_live({"torch": make}, None, run_request(counters=("formula:6n",), pass_="training"), lambda _: None)
     (trace,) = found.traces

@@ -7,6 +7,7 @@ import random
 import sys
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -46,6 +47,35 @@ pytestmark = pytest.mark.frameworks
 def test_the_closed_form_is_exact(name: str) -> None:
     quote = explain(name, make_function(closed_form(SETTINGS[name])))
     assert (quote.causes, quote.residual, quote.terms) == ({}, 0, ())
+
+
+class Predictor(Decoder):
+    """A decoder that has a further head for each further token that it predicts."""
+
+    def __init__(self, c: Config) -> None:
+        super().__init__(c)
+        heads = range(c.num_nextn_predict_layers)
+        self.further = torch.nn.ModuleList(torch.nn.Linear(c.hidden_size, c.vocab_size) for _ in heads)
+
+    def forward(self, ids: Any) -> Any:
+        return super().forward(ids), *(head(self.table(ids)) for head in self.further)
+
+
+@pytest.mark.parametrize("model", [Decoder, Predictor])
+def test_predictions_of_further_tokens_are_counted_for_models_that_lack_them(model: type[Decoder]) -> None:
+    settings = {**SETTINGS["grouped heads"], "num_nextn_predict_layers": 2}
+    plain = make_function(closed_form(settings))
+
+    def flops(config: Any, batch: int, seq: int) -> int:
+        further = 6 * batch * seq * config.vocab_size * config.hidden_size * config.num_nextn_predict_layers
+        return int(plain(config, batch, seq)) + further
+
+    made = partial(take, model=model)
+    asked = Functions({"flops": flops}, settings, BATCH, SEQ, True, False, made, Config)
+    (quote,) = explain_functions(asked, made(settings, BATCH, SEQ))
+    heads = 2 * 6 * BATCH * SEQ * settings["vocab_size"] * settings["hidden_size"]
+    expected = {Cause.PREDICTION_LAYERS_COUNTED.value: -heads} if model is Decoder else {}
+    assert (quote.causes, quote.residual) == (expected, 0)
 
 
 class Traced(NamedTuple):

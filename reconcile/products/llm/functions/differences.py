@@ -103,6 +103,24 @@ def find_differences(
     return tuple(sorted(found, key=lambda each: -abs(each.amount)))
 
 
+def find_predictions(formula: Polynomial, plain: Polynomial, sizes: Sizes) -> tuple[Difference, ...]:
+    """What a formula counts for layers that predict further tokens and that the model lacks.
+
+    Args:
+        formula: What the formula counts.
+        plain: What it counts where the configuration states no such layers.
+        sizes: The sizes of both.
+    """
+    show = _Printer(sizes, 1)
+    more = {
+        p: formula.terms.get(p, Fraction(0)) - plain.terms.get(p, Fraction(0)) for p in {**formula.terms, **plain.terms}
+    }
+    listed = sorted(((p, c) for p, c in more.items() if c), key=lambda term: -term[1] * show.value(term[0]))
+    text = " + ".join(show.terms((p, c), (p, Fraction(0)), ())[0] for p, c in listed)
+    amount = -sum((c * show.value(p) for p, c in listed), Fraction(0))
+    return (Difference(Cause.PREDICTION_LAYERS_COUNTED, (text, ""), amount, ()),) if listed else ()
+
+
 def _collect(products: Iterable[Product], held: Sequence[int], own: Sequence[int]) -> _Side:
     """What ran by monomial, with the user's value of each size that is held."""
     side = _Side({}, {}, {})

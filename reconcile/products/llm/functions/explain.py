@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from ....adapters.counters.formulas.config_fields import FIELDS
@@ -20,7 +21,7 @@ from ....core.errors import UsageError, describe_error
 from ....core.number_format import number
 from ....core.records import Trace
 from ..comparison import Quote
-from .differences import Difference, find_differences
+from .differences import Difference, find_differences, find_predictions
 from .free_sizes import LETTERS, Sizes, read_sizes
 from .function import NoCount, call_function, make_exact
 from .interpolate import NotPolynomial, find_polynomial
@@ -64,7 +65,7 @@ class Functions:
 
 def explain_functions(asked: Functions, own: Trace) -> list[Quote]:
     """A Quote for each function, beside the trace of the step. Raises UsageError if the model cannot be made at other sizes."""
-    sizes, others = _trace_elsewhere(asked)
+    sizes, others, unpredicted = _trace_elsewhere(asked)
     names = [size.name for size in sizes.free]
     products = find_products(own, others, names, sizes.own)
     config = asked.make_config(asked.settings)
@@ -74,23 +75,29 @@ def explain_functions(asked: Functions, own: Trace) -> list[Quote]:
     quotes = []
     for name, function in asked.functions.items():
 
-        def call(at: Sequence[int], function: Callable[..., Any] = function) -> Any:
-            varied = asked.make_config(_vary(asked.settings, sizes.settings(at), at[-1]))
-            return call_function(function, varied, at[-2], at[-1], asked.per_token)
+        def call(at: Sequence[int], fields: Mapping[str, int], function: Callable[..., Any] = function) -> Fraction:
+            varied = asked.make_config(_vary(asked.settings, {**sizes.settings(at), **fields}, at[-1]))
+            return make_exact(call_function(function, varied, at[-2], at[-1], asked.per_token))
 
         try:
             value = call_function(function, config, asked.batch, asked.seq, asked.per_token)
             shown = _read_number(value)
             near = isinstance(value, (int, Fraction))
             points = sizes.near(VALUES) if near else sizes.small(FEW)
-            formula, held = find_polynomial(lambda at: make_exact(call(at)), names, points, sizes.own)
+            formula, held = find_polynomial(partial(call, fields={}), names, points, sizes.own)
+            plain = formula
+            if unpredicted:
+                plain, more = find_polynomial(partial(call, fields=unpredicted), names, points, sizes.own)
+                plain = plain if more == held else formula
         except NoCount as error:
             quotes.append(Quote(name, None, {}, None, str(error), terms=()))
             continue
         except NotPolynomial:
             quotes.append(Quote(name, None, {}, None, NO_POLYNOMIAL, terms=()))
             continue
-        differences = find_differences(formula, products, sizes, layers, asked.training, held)
+        differences = find_differences(plain, products, sizes, layers, asked.training, held)
+        if plain is not formula:
+            differences = (*find_predictions(formula, plain, sizes), *differences)
         quotes.append(_make_quote(name, shown, products, differences, held))
     return quotes
 
@@ -134,18 +141,25 @@ def _make_quote(
     return Quote(name, step, causes, ran - step - sum(causes.values()), terms=tuple(lines))
 
 
-def _trace_elsewhere(asked: Functions) -> tuple[Sizes, list[tuple[tuple[int, ...], Trace]]]:
-    """The sizes that vary, and two traces at others. A field of which no model can be made alone keeps its value; if several are
-    such, those vary that do beside the ones before them."""
+def _trace_elsewhere(asked: Functions) -> tuple[Sizes, list[tuple[tuple[int, ...], Trace]], Mapping[str, int]]:
+    """The sizes that vary, two traces at others, and the fields of layers that predict further tokens, as 0, if the model has
+    the same layers without them. A field of which no model can be made alone keeps its value; if several are such, those vary
+    that do beside the ones before them."""
     text = {**_list_defaults(asked), **_text_of(asked.settings)}
     names = tuple(read_sizes(text, asked.batch, asked.seq).fields)
+    further = {name: 0 for name in FIELDS["nextn"] if isinstance(text.get(name), int) and text[name]}
 
-    def take(only: frozenset[str], number: int) -> tuple[Sizes, list[tuple[tuple[int, ...], Trace]]]:
+    def take(only: frozenset[str], number: int) -> tuple[Sizes, list[tuple[tuple[int, ...], Trace]], Mapping[str, int]]:
         sizes = read_sizes(text, asked.batch, asked.seq, only)
-        return sizes, [
-            (at, asked.take(_vary(asked.settings, sizes.settings(at), at[-1]), at[-2], at[-1]))
-            for at in sizes.primes(number)
-        ]
+
+        def trace(at: Sequence[int], fields: Mapping[str, int]) -> Trace:
+            return asked.take(_vary(asked.settings, {**sizes.settings(at), **fields}, at[-1]), at[-2], at[-1])
+
+        first, *rest = sizes.primes(number)
+        traces = [(first, trace(first, {})), *((at, trace(at, further)) for at in rest)]
+        if further and any(set(each.layers) != set(traces[0][1].layers) for _, each in traces):
+            return sizes, [traces[0], *((at, trace(at, {})) for at in rest)], {}
+        return sizes, traces, further
 
     for left in (frozenset[str](), *(frozenset({name}) for name in names)):
         with suppress(UsageError):
