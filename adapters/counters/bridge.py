@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ...core.causes import Cause
 from ...core.records import Ledger, Op, Sighting
@@ -56,20 +57,20 @@ class Item:
         unknown: The components of ``ran`` whose amount is unknown: nothing is booked for them.
     """
 
-    entry: str
-    layer: str
-    op: str
-    counted: Work
-    seen: int
-    ran: Work
-    times: int
-    cause: Cause | None
-    repeat: Cause | None
-    rule: str
-    source: str
-    formula: str
-    sightings: tuple[Op, ...]
-    ops: tuple[str, ...]
+    entry: str = ""
+    layer: str = ""
+    op: str = ""
+    counted: Work = ZERO
+    seen: int = 0
+    ran: Work = ZERO
+    times: int = 0
+    cause: Cause | None = None
+    repeat: Cause | None = None
+    rule: str = ""
+    source: str = ""
+    formula: str = ""
+    sightings: tuple[Op, ...] = ()
+    ops: tuple[str, ...] = ()
     gap: str = ""
     only: tuple[str, ...] = ()
     unknown: frozenset[str] = frozenset()
@@ -137,48 +138,16 @@ def other_ops(counter: str, layer: str, difference: str) -> str:
 
 
 def make_item(
-    sighting: Op | None,
-    rule: Rule | None,
-    *,
-    layer: str | None = None,
-    op: str | None = None,
-    met: Iterable[Op] | None = None,
-    counted: Work = ZERO,
-    seen: int = 0,
-    ran: Work = ZERO,
-    times: int = 0,
-    cause: Cause | None = None,
-    repeat: Cause | None = None,
-    entry: str = "",
-    ops: tuple[str, ...] = (),
-    reason: str = "",
-    gap: str = "",
-    only: tuple[str, ...] = (),
-    unknown: frozenset[str] = frozenset(),
+    sighting: Op | None, rule: Rule | None, *, met: Iterable[Op] | None = None, reason: str = "", **fields: Any
 ) -> Item:
-    """An item of one sighting, at its layer and under its name unless others are given; ``met`` are the ops that the counter saw
-    if they are not one call of it. The rule's id, source and formula go along as evidence."""
+    """An item with these fields, of one sighting, at its layer and under its name unless others are given; ``met`` are the ops
+    that the counter saw if they are not one call of it. The rule's id, source and formula go along as evidence, without a rule
+    the ``reason``."""
     if met is None:
         met = (sighting if sighting.calls == 1 else sighting._replace(calls=1),) if sighting else ()
-    return Item(
-        entry=entry,
-        layer=layer if layer is not None else sighting.layer if sighting else "",
-        op=op if op is not None else sighting.op if sighting else "",
-        counted=counted,
-        seen=seen,
-        ran=ran,
-        times=times,
-        cause=cause,
-        repeat=repeat,
-        rule=rule.id if rule else "",
-        source=rule.source if rule else "",
-        formula=rule.formula if rule else reason,
-        sightings=tuple(met),
-        ops=ops,
-        gap=gap,
-        only=only,
-        unknown=unknown,
-    )
+    place = {"layer": sighting.layer, "op": sighting.op} if sighting else {}
+    cited = {"rule": rule.id, "source": rule.source, "formula": rule.formula} if rule else {"formula": reason}
+    return Item(**{**place, **cited, **fields}, sightings=tuple(met))
 
 
 def unmet(op: Op, ran: Work, cause: Cause | None, reason: str, *, only: tuple[str, ...] = (), gap: str = "") -> Item:

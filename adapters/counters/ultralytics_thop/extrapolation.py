@@ -51,8 +51,7 @@ def _settle_entry(entry: str, calls: Sequence[Op], full: Sequence[Item], view: V
     item = make_item(
         op,
         BOOK.of(op, view.versions) if op is not None else None,
-        layer=first.layer if first is not None else None,
-        op=first.op if first is not None else None,
+        **({} if first is None else {"layer": first.layer, "op": first.op}),
         met=calls,
         counted=counted,
         seen=1,
