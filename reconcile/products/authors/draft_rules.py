@@ -10,7 +10,6 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from ...adapters.counters.quantities import SIZES, quantities, total, work_component
 from ...adapters.counters.rulebook import DRAFT
 from ...core.counter import Counter
 from ...core.errors import UsageError
@@ -21,6 +20,7 @@ from ...launch.request import RunRequest, run_request
 from ...launch.runner import collect
 from ...work import COMPONENTS, load
 from ..decode.fit_counter import Case, Draft, Reading, draft
+from .quantities import SIZES, quantities, total, work_component
 
 NAMES = (*COMPONENTS, *SIZES)
 
@@ -77,7 +77,7 @@ def text(counter: Counter, made: Sequence[Draft]) -> str:
         "then no statement uses it. Each rule says how many readings fit, and how many cases support them.",
         '"""',
         "",
-        "from reconcile.adapters.counters.quantities import quantities",
+        "from reconcile.products.authors.quantities import quantities",
         "from reconcile.adapters.counters.rulebook import RuleBook",
         "from reconcile.work import Work",
         "",

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ...adapters.counters.bridge import known_work
+from ...adapters.counters.module_work import GATES, own_work
 from ...core.records import Op
 from ...work import UnknownWork, Work, known_shape, prod
-from .bridge import known_work
-from .module_work import GATES, own_work
 
 SIZES = ("input", "output", "bias", "parameters", "output_products", "cells")
 """Elements of the first input and of the output, biases that are added, parameters times output positions; for a convolution
