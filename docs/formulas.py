@@ -39,7 +39,11 @@ HELD = {
     "jax.formulas.products": ("lax_products", "loops"),
     "jax.formulas.windows": ("lax", "loops"),
     "onnx.formulas.elementwise": ("onnx", "the same operation in PyTorch"),
-    "onnx.formulas.layers": ("onnx", "the same operation in PyTorch"),
+    "onnx.formulas.layers": (
+        "onnx, adapters/onnx/functions",
+        "the same operation in PyTorch, and ONNX's own function of it",
+    ),
+    "onnx.formulas.quantized": ("adapters/onnx/functions", "closed forms of the product that it stands for"),
     "tensorflow.elementwise": ("tables, tensorflow", "the expression of each row, run on counting numbers"),
     "tensorflow.gradients": ("gradient_formulas, gradient_elements", "loops"),
     "tensorflow.layers": ("aten/products, layers, tensorflow", "loops"),
@@ -51,15 +55,15 @@ HELD = {
     "tensorflow.recurrent": ("tensorflow", "loops of each cell"),
     "torchvision": ("torchvision, regions", "loops, whose values are PyTorch's own samplers'"),
 }
-"""Module of formulas -> the files test_*.py of tests/work that hold it, and to which."""
+"""Module of formulas -> the files test_*.py of tests/work, or of tests/adapters, that hold it, and to which."""
 
 FRAMEWORKS = {
     "PyTorch": (
-        *("aten.", "bitsandbytes.", "higher_order.", "prim.", "prims.", "quantized.", "torchvision."),
+        *("aten.", "bitsandbytes.", "higher_order.", "prim.", "prims.", "quantized.", "tl.", "torchvision."),
         *("mkl.", "mkldnn.", "torch_attn.", "flash_attn.", "flashattn."),
         *("c10d.", "_c10d_functional.", "_c10d_functional_autograd.", "c10d_functional.", "fsdp.", "_dtensor."),
     ),
-    "ONNX": ("onnx.",),
+    "ONNX": ("onnx.", "com.microsoft."),
     "JAX": ("lax.", "hlo."),
     "TensorFlow": ("",),
 }
@@ -128,9 +132,9 @@ def _computed(title: str, entries: Mapping[str, Formula]) -> Iterator[str]:
 
 
 def _test(name: str) -> str:
-    """A link to a file of tests/work."""
-    folder, _, stem = name.rpartition("/")
-    return f"[{stem}](../tests/work/{folder + '/' if folder else ''}test_{stem}.py)"
+    """A link to a file of tests/work, or of tests/adapters."""
+    folder, _, stem = f"{'' if name.startswith('adapters/') else 'work/'}{name}".rpartition("/")
+    return f"[{stem}](../tests/{folder}/test_{stem}.py)"
 
 
 def _names(ops: list[str]) -> str:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...core.protocol import ModelFile
@@ -23,11 +23,13 @@ def ready() -> None:
 
 
 class Model:
-    """A model with its inputs fixed and its shapes inferred, as far as ONNX can."""
+    """A model with its inputs fixed and its shapes inferred, as far as ONNX can; ``constants`` are its values that can be
+    computed, as tensors by name."""
 
-    def __init__(self, proto: Any, where: str) -> None:
+    def __init__(self, proto: Any, where: str, constants: Mapping[str, Any]) -> None:
         self.proto = proto
         self.where = where
+        self.constants = constants
 
 
 def load(file: ModelFile, given: Sequence[Any] | None) -> tuple[Model, Arguments]:
@@ -61,14 +63,14 @@ def read_model(data: bytes, where: str, given: Sequence[Any] | None) -> tuple[Mo
     for value in proto.graph.output:
         value.type.tensor_type.ClearField("shape")
     try:
-        proto = infer_types(proto)
+        constants = infer_types(proto)
     except (onnx.shape_inference.InferenceError, ValueError) as error:
         raise FileError(
             _not_inferred(where, str(error), far) or f"{where} has shapes that ONNX cannot infer: {_first(error)}."
         ) from error
     except (LookupError, TypeError) as error:  # raised by the tables of types in ONNX
         raise FileError(f"{where} is damaged: a tensor in it has a type that ONNX does not know.") from error
-    return Model(proto, where), (tuple(inputs), {})
+    return Model(proto, where, constants), (tuple(inputs), {})
 
 
 def _check(where: str, proto: Any, far: Collection[str]) -> None:

@@ -6,13 +6,17 @@ a value is not constant, or an operator is not part of ONNX, the trace is incomp
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
-from ...core.records import UNENTERED, Op, Tensor, Trace
+from ...core.records import INSIDE, UNENTERED, Op, Tensor, Trace
 from ...products.files.model_file import FileError, show_name
 from .elsewhere import value_of
+from .functions import WRITTEN_OUT, write_out
 from .load import Model, dtype_name
+from .turns import count_turns
 
 OWN = ("", "ai.onnx")
 """The domain of ONNX's own operators."""
@@ -34,10 +38,10 @@ def versions() -> dict[str, str]:
 class Scope:
     """Values by name in a graph and those around it: their types, and those that are constants."""
 
-    def __init__(self, graph: Any, outer: Scope | None) -> None:
+    def __init__(self, graph: Any, outer: Scope | None, constants: Mapping[str, Any] = MappingProxyType({})) -> None:
         self.outer = outer
         self.types: dict[str, Tensor] = {}
-        self.constants: dict[str, Any] = {}
+        self.constants = dict(constants)
         for value in (*graph.input, *graph.value_info, *graph.output):
             if value.type.HasField("tensor_type"):
                 self.types[value.name] = _tensor(value.type.tensor_type)
@@ -57,12 +61,14 @@ class Scope:
             return Tensor(None, "float32") if self.outer is None else self.outer.type(name)
         return known
 
+    def constant(self, name: str) -> Any:
+        """The tensor that a constant is, None if it is none."""
+        return self.constants.get(name, self.outer and self.outer.constant(name))
+
     def scalar(self, name: str) -> Any:
         """The number in a constant of one element; None for anything else."""
-        tensor = self.constants.get(name)
-        if tensor is None:
-            return None if self.outer is None else self.outer.scalar(name)
-        value = value_of(tensor) if tuple(tensor.dims) in ((), (1,)) else None
+        tensor = self.constant(name)
+        value = None if tensor is None or tuple(tensor.dims) not in ((), (1,)) else value_of(tensor)
         return None if value is None else value.reshape(-1)[0].item()
 
 
@@ -81,6 +87,10 @@ class Tracer:
         self.ops: list[Op] = []
         self.untaken: list[str] = []
 
+    def walk_model(self, model: Model) -> None:
+        """Record every node that a model's outputs need."""
+        self.walk(model.proto.graph, Scope(model.proto.graph, None, model.constants), "", "", 1, ())
+
     def walk(self, graph: Any, scope: Scope, prefix: str, layer: str, calls: int, within: tuple[str, ...]) -> None:
         """Record every node that the graph's outputs need."""
         alive = live(graph)
@@ -90,7 +100,7 @@ class Tracer:
             id = prefix + (node.name or f"{node.op_type}_{index}")
             where = layer_of(node.name) or layer
             self.ops.append(self.record(node, id, where, scope, calls, within))
-            if node.op_type in ("If", "Loop", "Scan") and node.domain in OWN:
+            if node.op_type in ("If", "Loop", "Scan", "SequenceMap") and node.domain in OWN:
                 self._enter(node, id, where, scope, calls, within)
 
     def record(self, node: Any, id: str, layer: str, scope: Scope, calls: int, within: tuple[str, ...]) -> Op:
@@ -105,12 +115,25 @@ class Tracer:
         for name, given in zip(self._names(node), [*node.input, *[""] * 9]):  # noqa: B905
             if not given:
                 attrs[name] = None
+        if node.op_type in WRITTEN_OUT.get(node.domain, ()):
+            attrs[INSIDE] = self._write_out(node, scope)
         if node.op_type == "Pow" and own:
             attrs["exponent"] = scope.scalar(node.input[1])
         inputs = tuple(scope.type(name) for name in node.input if name)
         outputs = tuple(scope.type(name) for name in node.output if name)
         kind = "onnx." + node.op_type if own else f"{node.domain}.{node.op_type}"
         return Op(id, kind, layer, inputs, outputs, attrs, calls, "forward", within)
+
+    def _write_out(self, node: Any, scope: Scope) -> list[dict[str, Any]] | str:
+        """The ops that a node's function runs, as data, or why they are not known."""
+        inputs = [(name, scope.type(name), scope.constant(name)) for name in dict.fromkeys(node.input) if name]
+        try:
+            model = write_out(node, inputs, self.opsets)
+        except Exception as error:  # whatever ONNX raises: the op has no work then, and says so
+            return f"ONNX does not write out its function here ({show_name(error)})"
+        inner = Tracer(self.opsets)
+        inner.walk_model(model)
+        return [op._asdict() for op in inner.ops]
 
     def _names(self, node: Any) -> list[str]:
         """Names of a node's inputs by its operator's schema."""
@@ -142,21 +165,31 @@ class Tracer:
         if node.op_type == "If":
             taken = scope.scalar(node.input[0])
             return None if taken is None else {"then_branch" if taken else "else_branch": 1}
+        if node.op_type == "SequenceMap":  # as long as its sequence, of which no length is recorded
+            return None
+        if (
+            node.op_type == "Scan" and self.opsets.get("", 1) < 9
+        ):  # over a batch, whose sequences are of their own lengths
+            return None
         if node.op_type == "Scan":
             inputs = next(a.i for a in node.attribute if a.name == "num_scan_inputs")
             shape = scope.type(node.input[len(node.input) - inputs]).shape
             axes = next((list(a.ints) for a in node.attribute if a.name == "scan_input_axes"), [0])
             length = shape[axes[0]] if shape else None
             return None if length is None else {"body": length}
-        trips = scope.scalar(node.input[0]) if node.input[0] else None
+        trips = scope.scalar(node.input[0]) if node.input[0] else sys.maxsize
         start = scope.scalar(node.input[1]) if len(node.input) > 1 and node.input[1] else True
         if not isinstance(trips, int) or start is None:
             return None
         body = next(a.g for a in node.attribute if a.name == "body")
-        goes_on = _goes_on(body, Scope(body, scope))
         if not start or trips <= 0:
             return {"body": 0}
-        return {"body": trips} if goes_on else None
+        inside = Scope(body, scope)
+        if not _goes_on(body, inside):
+            trips = count_turns(body, trips, node.input[2:], inside.constant, self.opsets)
+        elif trips == sys.maxsize:  # no limit
+            return None
+        return None if trips is None else {"body": trips}
 
 
 def _check_sizes(id: str, attrs: Mapping[str, Any]) -> None:
@@ -218,10 +251,9 @@ def layer_of(name: str) -> str:
 
 def trace(model: Model, notes: tuple[str, ...] = ()) -> Trace:
     """Trace of one inference call of a model with its inputs fixed."""
-    graph = model.proto.graph
     tracer = Tracer({opset.domain: opset.version for opset in model.proto.opset_import})
     try:
-        tracer.walk(graph, Scope(graph, None), "", "", 1, ())
+        tracer.walk_model(model)
     except (TypeError, ValueError, LookupError, StopIteration, RecursionError) as error:  # names that are not text, ...
         raise FileError(f"{model.where} is damaged: one of its nodes cannot be read ({show_name(error)}).") from error
     layers = tuple(dict.fromkeys(op.layer for op in tracer.ops))

@@ -127,7 +127,8 @@ def _list_unknown(found: WeighedTrace, masks: bool) -> Iterator[Unknown]:
         return
     for op, layer, kind in found.ops:
         if kind.part.unknown:
-            yield Unknown(layer, op.op, op.id, kind.part.reason, kind.part.unknown)
+            asks = kind.part.unknown != {MASKED}
+            yield Unknown(layer, op.op, op.id, kind.part.reason, kind.part.unknown, lacks_formula=asks)
         if masks and kind.mask:
             yield Unknown(layer, op.op, op.id, kind.mask, frozenset((MASKED,)), lacks_formula=False)
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from reconcile.work import UnknownWork, Work, load, registered_formulas, work_of
+from reconcile.core.work import SINGLE_COMPONENTS
+from reconcile.work import UnknownWork, Work, known_part, load, registered_formulas, work_of
 from tests.work.records_by_hand import make
 
 load()
@@ -35,6 +36,9 @@ SAME = {
     "ReduceMax": ("Max", [X], [(2, 6)], {}),
     "Resize": ("aten.upsample_bilinear2d", [X], [(2, 6, 16, 20)], {"mode": "linear"}),
     "TopK": ("TopKV2", [X], [(2, 6, 8, 3), (2, 6, 8, 3)], {}),
+    "CumProd": ("aten.cumprod", [X], [Y], {"dim": 1}),
+    "Col2Im": ("aten.col2im", [(2, 12, 6)], [(2, 3, 5, 4)], {}),
+    "Det": ("aten.linalg_det", [(3, 4, 4)], [(3,)], {}),
     "Einsum": ("Einsum", [(3, 4), (4, 5)], [(3, 5)], {"equation": "ij,jk->ik"}),
 }  # fmt: skip
 
@@ -65,6 +69,44 @@ def test_clips_and_powers() -> None:
     assert work_of(make("onnx.Pow", [X, ()], [Y], exponent=2.0)) == Work(mul=960)
     assert work_of(make("onnx.Pow", [X, ()], [Y], exponent=None)) == Work(special=960)
     assert work_of(make("onnx.HardSigmoid", [X], [Y])) == Work(mul=960, add=960, cmp=2 * 960)
+
+
+@pytest.mark.parametrize(
+    ("mode", "number"), [("linear", 0), ("nearest", 1), ("cubic", 2), ("bilinear", 0), ("bicubic", 2)]
+)
+@pytest.mark.parametrize(("padding", "other"), [("zeros", 0), ("border", 1), ("reflection", 2)])
+def test_a_picture_read_at_places(mode: str, number: int, padding: str, other: int) -> None:
+    sizes: Any = [X, (2, 5, 7, 2)], [(2, 6, 5, 7)]
+    aten = make("aten.grid_sampler", *sizes, interpolation_mode=number, padding_mode=other, align_corners=True)
+    assert work_of(make("onnx.GridSample", *sizes, mode=mode, padding_mode=padding, align_corners=1)) == work_of(aten)
+
+
+def test_norms_and_maxima() -> None:
+    """960 elements in 96 rows of 10; windows of 2 x 2: 240 of them; the rest of a pool is that of the norm."""
+    squares = Work(mul=960, add=960 - 96, special=96)
+    assert work_of(make("onnx.LpNormalization", [X], [Y])) == squares + Work(div=960)
+    assert work_of(make("onnx.LpNormalization", [X], [Y], p=1, axis=1)) == Work(cmp=960, add=960 - 160, div=960)
+    assert work_of(make("onnx.GlobalLpPool", [X], [(2, 6, 1, 1)])) == Work(mul=960, add=960 - 12, special=12)
+    pool = make("onnx.LpPool", [X], [(2, 6, 4, 5)], kernel_shape=[2, 2], strides=[2, 2])
+    assert work_of(pool) == Work(mul=960, add=960 - 240, special=240)
+    assert work_of(make("onnx.Hardmax", [X], [Y])) == Work(cmp=96 * 9)
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "output", "products"),
+    [
+        # 9 filters of 3 channels at 3 x 3 places, each output of 6 x 8
+        ("DeformConv", [X, (9, 3, 3, 3), (2, 18, 6, 8)], (2, 9, 6, 8), Work(mac=2 * 9 * 48 * 27, accumulators=2 * 9 * 48)),
+        # both coordinates of 5 x 7 places from 3 numbers
+        ("AffineGrid", [(2, 2, 3), (4,)], (2, 5, 7, 2), Work(mac=2 * 35 * 2 * 3, accumulators=2 * 35 * 2)),
+        ("DFT", [(2, 16, 1)], (2, 16, 2), Work()),
+        ("LRN", [X], Y, Work()),
+        ("NonMaxSuppression", [(1, 5, 4), (1, 1, 5)], (5, 3), Work()),
+    ],
+)  # fmt: skip
+def test_products_that_are_known_alone(name: str, inputs: Any, output: Any, products: Work) -> None:
+    part = known_part(make(f"onnx.{name}", inputs, [output], group=2))
+    assert (part.work, part.unknown) == (products, set(SINGLE_COMPONENTS))
 
 
 def test_before_opset_13_a_softmax_is_one_row_from_its_axis_on() -> None:

@@ -32,8 +32,8 @@ TORCH = (
     *ONEDNN,
     *PROCESSES,
 )
-OTHERS = ("lax.", "onnx.", "hlo.")
-"""What is looked up in neither framework: primitives of JAX, operators of ONNX, and XLA's collectives."""
+OTHERS = ("lax.", "onnx.", "com.microsoft.", "hlo.")
+"""What is looked up in neither framework: primitives of JAX, operators of ONNX and its runtime, and XLA's collectives."""
 NO_TENSORS = ("_dtensor.mesh_get_process_group",)
 """The operator of torch.distributed that has no tensor, and no formula."""
 

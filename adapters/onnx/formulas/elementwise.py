@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from ....core.records import Op
 from ....core.work import UnknownWork, Work, formula, formulas
-from ....work import elementwise, normalization, ordering
-from ....work.common_formulas import per_output
+from ....work import elementwise, linalg, normalization, ordering
+from ....work.common_formulas import per_matrix, per_output, register_unfixed
 from ....work.elementwise import (
     ADD,
     CMP,
@@ -94,6 +94,9 @@ formulas({
     "ReduceL2": (f"elementwise.vector_norm: {_SPEC}", lambda op: elementwise.vector_norm(n_in(op), n_out(op), 2)),
     "ReduceLogSumExp": (f"elementwise.logsumexp: {_SPEC}", lambda op: elementwise.logsumexp(n_in(op), n_out(op))),
     "CumSum": (f"each element added to an accumulator that starts at 0: {_SPEC}", lambda op: ADD * n_in(op)),
+    "CumProd": (f"each element multiplied to an accumulator that starts at 1: {_SPEC}", lambda op: MUL * n_in(op)),
+    "Col2Im": (f"each column element added to the zeroed image: {_SPEC}", lambda op: ADD * n_in(op)),
+    "Det": (f"linalg.determinant: {_SPEC}", per_matrix(linalg.determinant)),
 }, "onnx.")  # fmt: skip
 
 
@@ -106,3 +109,14 @@ def _top_k(op: Op) -> Work:
     if k is None:
         raise UnknownWork("onnx.TopK: the size k is not known")
     return ordering.largest(n_in(op) // n if n else 0, n, k)
+
+
+_UNFIXED = {
+    "a library of transforms chooses the algorithm by the length": "DFT STFT",
+    "the boxes say which pairs or elements are computed": "NonMaxSuppression RoiAlign MaxRoiPool",
+    "its operations on single elements have no formula here": "LRN MelWeightMatrix TfIdfVectorizer",
+    "the picture in its bytes says how it is decoded": "ImageDecoder",
+}
+"""Why the work of these operators is not fixed -> their names."""
+for _reason, _ops in _UNFIXED.items():
+    register_unfixed(_reason, _ops, "onnx.")

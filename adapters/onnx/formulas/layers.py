@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ....core.records import Op
-from ....core.work import UnknownWork, Work, formula, prod
-from ....work import normalization, pooling
+from ....core.work import MASKED, SINGLE_COMPONENTS, UnknownWork, Work, formula, prod
+from ....work import attention, elementwise, normalization, pooling, sampling
+from ....work.attention_masks import MASK_VALUES_UNKNOWN
 from ....work.contraction import dots, einsum, scale_product
 from ....work.convolution import convolution, taps_torch, transposed_convolution
 from ....work.recurrent import layers
@@ -94,6 +97,16 @@ def _windows(op: Op) -> tuple[int, int]:
     return pooling.clipped_reads(prod(wide[:2]), axes)
 
 
+@formula("onnx.LpPool", source=f"elementwise.vector_norm of windows clipped to the input: {_SPEC}/onnx__LpPool.html")
+def _lp_pool(op: Op) -> Work:
+    return elementwise.vector_norm(*_windows(op), int(op.attrs.get("p", 2)))
+
+
+@formula("onnx.GlobalLpPool", source=f"elementwise.vector_norm of every channel: {_SPEC}/onnx__GlobalLpPool.html")
+def _global_lp_pool(op: Op) -> Work:
+    return elementwise.vector_norm(n_in(op), n_out(op), int(op.attrs.get("p", 2)))
+
+
 @formula("onnx.GlobalAveragePool", source=f"the mean of every channel: {_SPEC}/onnx__GlobalAveragePool.html")
 def _global_avg(op: Op) -> Work:
     return normalization.mean(n_in(op), n_out(op))
@@ -130,6 +143,17 @@ def _flat(op: Op) -> tuple[int, int]:
     sizes, axis = shape(op), int(op.attrs.get("axis", 1))
     n = prod(sizes[axis:])
     return (prod(sizes) // n if n else 0), n
+
+
+@formula("onnx.Hardmax", source=f"the first maximum of each row: {_SPEC}/onnx__Hardmax.html")
+def _hardmax(op: Op) -> Work:
+    rows, n = _flat(op)
+    return Work(cmp=rows * max(n - 1, 0))
+
+
+@formula("onnx.LpNormalization", source=f"x / elementwise.vector_norm: {_SPEC}/onnx__LpNormalization.html")
+def _lp_normalization(op: Op) -> Work:
+    return elementwise.vector_norm(n_in(op), _row(op, -1)[0], int(op.attrs.get("p", 2))) + Work(div=n_in(op))
 
 
 @formula("onnx.BatchNormalization", source=f"normalization.batch_norm_inference: {_SPEC}/onnx__BatchNormalization.html")
@@ -182,6 +206,64 @@ def _resize(op: Op) -> Work:
         return pooling.cubic_interpolation(n_out(op))
     raise UnknownWork(f"onnx.Resize with mode {mode} along {axes} axes")
 
+
+_MODES = {"nearest": sampling.NEAREST, "cubic": sampling.BICUBIC, "bicubic": sampling.BICUBIC}
+_PADDING = {"border": sampling.BORDER, "reflection": sampling.REFLECTION}
+
+
+@formula("onnx.GridSample", source=f"sampling.grid_sample: {_SPEC}/onnx__GridSample.html")
+def _grid_sample(op: Op) -> Work:
+    # X (B, C, *in), grid (B, *out, axes)
+    mode, padding = (
+        _MODES.get(op.attrs.get("mode", ""), sampling.BILINEAR),
+        _PADDING.get(op.attrs.get("padding_mode", ""), 0),
+    )
+    align, places = bool(op.attrs.get("align_corners")), prod(shape(op, 1)[:-1])
+    return sampling.grid_sample(places, shape(op)[1], len(shape(op)) - 2, mode, padding, align)
+
+
+@formula(
+    "onnx.AffineGrid", source=f"theta @ the coordinates, which have no formula here: {_SPEC}/onnx__AffineGrid.html"
+)
+def _affine_grid(op: Op) -> Work:
+    # theta (B, axes, axes + 1), size -> (B, *size, axes)
+    products = dots(n_out(op), shape(op)[-1])
+    raise UnknownWork("what the coordinates of onnx.AffineGrid cost has no formula here", SINGLE_COMPONENTS, products)
+
+
+@formula("onnx.DeformConv", source=f"the products of Conv; the rest has no formula here: {_SPEC}/onnx__DeformConv.html")
+def _deform_conv(op: Op) -> Work:
+    # X (B, C, *in), W (M, C/group, *kernel), offset, B (M,), mask
+    products = convolution(n_out(op), taps_torch(shape(op, 1)), bias=False)
+    raise UnknownWork("what the samples of onnx.DeformConv cost has no formula here", SINGLE_COMPONENTS, products)
+
+
+@formula("onnx.Attention", source=f"attention.sdpa; / softcap, tanh, * softcap: {_SPEC}/onnx__Attention.html")
+def _attention(op: Op) -> Work:
+    # Q (B, Sq, Hq D), K (B, Sk, Hk D), V (B, Sk, Hk Dv), or with heads as (B, H, S, D); mask; past K, V (B, H, Sp, D)
+    query, key, value = (
+        (sizes[0], int(attr(op, heads)), sizes[1], sizes[2] // int(attr(op, heads))) if len(sizes) == 3 else sizes
+        for sizes, heads in zip(map(partial(shape, op), range(3)), HEADS, strict=True)
+    )
+    mask, past = op.given("attn_mask"), 0
+    if op.given("past_key"):
+        past = shape(op, 3 + mask)[2]
+        key, value = (*key[:2], key[2] + past, key[3]), (*value[:2], value[2] + past, value[3])
+    before, after = (size if size >= 0 else None for size in (int(op.attrs.get(name, -1)) for name in WINDOW))
+    if op.attrs.get("is_causal"):
+        after = 0
+    away = attention.outside(query[2], key[2], before, after, past)
+    work = attention.sdpa(query, key, value, masked=mask or (before, after) != (None, None), away=away)
+    if op.attrs.get("softcap"):
+        scores = prod(query[:3]) * key[2]
+        work += Work(div=scores, special=scores, mul=scores)
+    if mask or op.given("nonpad_kv_seqlen"):
+        raise UnknownWork(MASK_VALUES_UNKNOWN, (MASKED,), work)
+    return work
+
+
+HEADS = ("q_num_heads", "kv_num_heads", "kv_num_heads")
+WINDOW = ("left_window_size", "right_window_size")
 
 _PLAIN = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
 

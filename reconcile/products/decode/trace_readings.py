@@ -9,7 +9,7 @@ from ...align.alignment import Alignment
 from ...core.conventions import BUILT_IN, Convention
 from ...core.number_format import number
 from ...core.records import FLOP, FORWARD, MAC, Op, Trace
-from ...core.work import SINGLE_COMPONENTS
+from ...core.work import MASKED, SINGLE_COMPONENTS
 from ...work import COMPONENTS, ZERO, UnknownWork, Work, known_part, numel
 from .readings import DERIVED, LAYER, PART, WORK, Candidate, derive, list_names
 from .table_readings import of_tables
@@ -51,7 +51,7 @@ def of_trace(
     unknown += [(problem.op, problem.layer, problem.reason) for problem in trace.problems]
     gaps = frozenset(COMPONENTS if trace.problems else ()).union(*(part.unknown for _, part in assessed))
     complete = (
-        {name: c for name, c in conventions.items() if not c.weighs(gaps)} if gaps <= set(SINGLE_COMPONENTS) else {}
+        {name: c for name, c in conventions.items() if not c.weighs(gaps)} if gaps <= {*SINGLE_COMPONENTS, MASKED} else {}
     )
     if unknown:
         if complete:

@@ -73,11 +73,12 @@ def body(goes_on: str = "cond") -> Any:
     return helper.make_graph(nodes, "body", inputs, [tensor("cond_out", kind=TensorProto.BOOL), tensor("v_out", 2, 3)])
 
 
-def loop(path: Path, trips: Any, graph: Any, held: Any = ()) -> Path:
+def loop(path: Path, trips: Any, graph: Any, held: Any = (), more: Any = ()) -> Path:
     nodes = [helper.make_node("Loop", ["trips", "start", "x"], ["y"], name="/rnn/Loop", body=graph)]
-    inputs = [tensor("x", 2, 3)] + ([tensor("trips", kind=TensorProto.INT64)] if trips is None else [])
-    more = [] if trips is None else [constant("trips", trips, "int64")]
-    return save(path, nodes, inputs, [tensor("y", 2, 3)], [W, constant("start", True, "bool"), *more, *held])
+    inputs = [tensor("x", 2, 3), *more] + ([tensor("trips", kind=TensorProto.INT64)] if trips is None else [])
+    held = [W, constant("start", True, "bool"), *held]
+    held += [] if trips is None else [constant("trips", trips, "int64")]
+    return save(path, nodes, inputs, [tensor("y", 2, 3)], held)
 
 
 def test_a_loop_runs_as_often_as_a_constant_says(tmp_path: Path) -> None:
@@ -90,10 +91,60 @@ def test_a_loop_runs_as_often_as_a_constant_says(tmp_path: Path) -> None:
 def test_a_loop_that_values_end_is_incomplete(tmp_path: Path) -> None:
     for path in (
         loop(tmp_path / "a.onnx", None, body()),
-        loop(tmp_path / "b.onnx", 7, body("other"), [constant("other", False, "bool")]),
+        loop(tmp_path / "b.onnx", 7, body("other"), more=[tensor("other", kind=TensorProto.BOOL)]),
+        loop(tmp_path / "c.onnx", 2**63 - 1, body()),
     ):
         said = ("onnx.Loop", "rnn", "how often this loop runs is not constant")
         assert unentered(trace(path)) == [said]
+
+
+def test_a_loop_ends_where_its_own_constants_say(tmp_path: Path) -> None:
+    """After the first turn; while i < 5 and 3 k < 40, of a state k that begins at 1: turns 1, 3, 9 and the one that makes 27."""
+    ended = loop(tmp_path / "a.onnx", 7, body("other"), [constant("other", False, "bool")])
+    assert flops(trace(ended)) == 2 * 2 * 3 * 3
+    nodes = [
+        helper.make_node("MatMul", ["v", "w"], ["v_out"], name="product"),
+        helper.make_node("Mul", ["k", "three"], ["k_out"]),
+        helper.make_node("Mul", ["k_out", "three"], ["next"]),
+        helper.make_node("Less", ["next", "forty"], ["small"]),
+        helper.make_node("Less", ["i", "five"], ["early"]),
+        helper.make_node("And", ["small", "early"], ["cond_out"]),
+    ]
+    scalar = [tensor(name, kind=TensorProto.INT64) for name in ("i", "k", "k_out")]
+    inputs = [scalar[0], tensor("cond", kind=TensorProto.BOOL), tensor("v", 2, 3), scalar[1]]
+    outputs = [tensor("cond_out", kind=TensorProto.BOOL), tensor("v_out", 2, 3), scalar[2]]
+    graph = helper.make_graph(nodes, "body", inputs, outputs)
+    node = helper.make_node("Loop", ["", "", "x", "one"], ["y", "last"], name="while", body=graph)
+    held = [W, *(constant(n, v, "int64") for n, v in (("one", 1), ("three", 3), ("forty", 40), ("five", 5)))]
+    path = save(tmp_path / "b.onnx", [node], [tensor("x", 2, 3)], [tensor("y", 2, 3)], held)
+    assert flops(trace(path)) == 3 * 2 * 2 * 3 * 3
+
+
+def test_a_loop_is_as_long_as_a_size_that_the_graph_computes(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["sizes"]),
+        helper.make_node("Gather", ["sizes", "first"], ["trips"]),
+        helper.make_node("Loop", ["trips", "start", "x"], ["y"], body=body()),
+    ]
+    held = [W, constant("start", True, "bool"), constant("first", 0, "int64")]
+    path = save(tmp_path / "m.onnx", nodes, [tensor("x", 2, 3)], [tensor("y", 2, 3)], held)
+    assert flops(trace(path)) == 2 * 2 * 2 * 3 * 3
+
+
+def test_a_branch_that_a_size_chooses(tmp_path: Path) -> None:
+    """What follows has the sizes of this branch, not what both have in common."""
+    then = helper.make_graph(PRODUCT, "then", [], [tensor("y", 2, 3)])
+    other = helper.make_graph([helper.make_node("Transpose", ["x"], ["z"])], "other", [], [tensor("z", 3, 2)])
+    nodes = [
+        helper.make_node("Size", ["x"], ["size"]),
+        helper.make_node("Equal", ["size", "six"], ["p"]),
+        helper.make_node("If", ["p"], ["mid"], name="if", then_branch=then, else_branch=other),
+        helper.make_node("MatMul", ["mid", "w"], ["out"]),
+    ]
+    held = [W, constant("six", 6, "int64")]
+    path = save(tmp_path / "m.onnx", nodes, [tensor("x", 2, 3)], [tensor("out", 2, 3)], held)
+    found = trace(path)
+    assert (flops(found), unentered(found)) == (2 * (2 * 2 * 3 * 3), [])
 
 
 @pytest.mark.parametrize("taken", [True, False, None])
