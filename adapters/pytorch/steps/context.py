@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from time import perf_counter
 from typing import Any
@@ -44,6 +45,8 @@ GENERATOR_NOT_BEGUN = (
     "a model returned a generator or a coroutine, and nothing of it ran within the step: take its items there, and their work is "
     "counted"
 )
+OF_ITS_OWN, OF_SEVERAL = " of the program's own", "of %d that the program has"
+"""Which optimizer stepped, after how often one did."""
 NOTHING_RAN = "nothing ran in the step: no operator of PyTorch was called on this thread"
 
 
@@ -67,6 +70,24 @@ def optimizers(recorder: StepRecorder, done: Callable[[], None]) -> Iterator[Non
     finally:
         for handle in handles:
             handle.remove()
+
+
+def list_optimizers() -> list[Any]:
+    """The optimizers of torch.optim that the program has."""
+    objects = gc.get_objects()
+    kinds = {kind for kind in set(map(type, objects)) if issubclass(kind, torch.optim.Optimizer)}
+    return [each for each in objects if type(each) in kinds]
+
+
+def count_optimizers(models: Iterable[torch.nn.Module]) -> int:
+    """How many optimizers the program has for weights of these; those of the same weights are one: one may wrap another."""
+    of_models = {id(weight) for model in models for weight in model.parameters()}
+    found: list[set[int]] = []
+    for optimizer in list_optimizers():
+        weights = {id(weight) for group in getattr(optimizer, "param_groups", ()) for weight in group["params"]}
+        if weights & of_models and not any(weights & other for other in found):
+            found.append(weights)
+    return len(found)
 
 
 @contextmanager
@@ -129,6 +150,8 @@ class StepContext:
         self.models = models
         self.counters = self.recorder.counters = [make(self.recorder) for make in nested]
         self.seconds = 0.0
+        self.updates = 0  # of weights by the program itself, if no optimizer stepped
+        self.optimizers = 0  # that the program has, if one stepped
         self.runs = False
         self._stack = ExitStack()
         self._began = 0.0
@@ -184,6 +207,8 @@ class StepContext:
         self._stack.close()
         for module, _ in recorder.calls:
             recorder.seal.check_state(tensors_of(module))
+        self.updates = 0 if recorder.steps else recorder.count_updates()
+        self.optimizers = count_optimizers({module for module, _ in recorder.calls}) if recorder.steps else 0
         recorder.release()
         if error is not None:
             recorder.problems.append(
@@ -257,8 +282,10 @@ class StepContext:
         parts = [
             _several(len(recorder.calls), "call of a model", "calls of a model"),
             _several(recorder.passes, "backward pass", "backward passes"),
-            _several(recorder.steps, "step of an optimizer", "steps of an optimizer"),
+            _several(recorder.steps + self.updates, "step of an optimizer", "steps of an optimizer")
+            + OF_ITS_OWN * bool(self.updates),
         ]
+        parts += [OF_SEVERAL % self.optimizers] if self.optimizers > 1 else []
         return OWN_STEP + ", ".join(parts)
 
     def called_with(self) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ from ..tracing.dispatched_calls import DispatchedCall
 from ..tracing.nodes import TrainingPath, is_leaf, newest
 from ..tracing.numpy_crossings import VALUES_LEFT_PYTORCH, Crossings
 from ..tracing.recorder import COMPOSITE, OPERATOR, Recorder, is_work
-from ..tracing.records import storage_of
+from ..tracing.records import storage_of, tensors_in
 from ..tracing.wrappers import DTensorCall, is_awaited, is_distributed, is_wrapper
 from .frames import called_function, runs
 from .path import StepPath
@@ -80,6 +80,8 @@ class StepRecorder(TrainingRecorder):
         self.renamed: dict[str, str] = {}  # layers that have another name once the step is done
         self.last = ""  # the layer of the op that was recorded last
         self.steps = 0  # of optimisers
+        self.updates = 0  # of weights by the program itself, after a backward pass
+        self._updated = 0  # the backward passes before the last of these
         self.passes = 0  # backward passes
         self._began = newest()  # nodes before this one were made before the step
         self._scripts: dict[int, bool] = {}  # by node: whether it is the gradients of a script
@@ -225,6 +227,7 @@ class StepRecorder(TrainingRecorder):
             if layer is not None and phase != OTHER:
                 self.path.at(layer, now - 1 if made else now)
             if phase == OTHER:  # data that the program makes, say
+                self._note_update(call)
                 for tensor in call.outputs:
                     if storage_of(tensor)[0] not in self._weights:  # a step of its own changes weights in place
                         self._set_clean(tensor, False)
@@ -318,6 +321,25 @@ class StepRecorder(TrainingRecorder):
         self._clean, self._weights, self._data, self._unmade = {}, {}, {}, []
 
     # Optimisers.
+
+    def _note_update(self, call: DispatchedCall) -> None:
+        """The program calls this by itself: its first change of a weight after a backward pass is a step of its own."""
+        if self.passes > self._updated and call.func._schema.is_mutable:
+            changed = tensors_in([*call.args[:1], call.kwargs.get("out")])
+            if any(storage_of(tensor)[0] in self._weights for tensor in changed):
+                self._add_update()
+
+    def _add_update(self) -> None:
+        self.updates, self._updated = self.updates + 1, self.passes
+
+    def count_updates(self) -> int:
+        """How often the program has changed the weights by itself, or has replaced them (``p.data = p - g``), which no operator
+        shows."""
+        weights = (p for module in {module for module, _ in self.calls} for p in module.parameters() if not is_lazy(p))
+        keys = {storage_of(weight)[0] for weight in weights} - {None} if self.passes > self._updated else set()
+        if not keys <= self._weights.keys():
+            self._add_update()
+        return self.updates
 
     @property
     def is_stepping(self) -> bool:

@@ -1,6 +1,7 @@
 """``reconcile watch`` for PyTorch: hooks in an unchanged script find the requested steps, or the call of a model, and count them.
 
-A step begins with the first call of a model after the step before, and ends with the step of an optimizer.  Calls of a model
+A step begins with the first call of a model after the step before, and ends with the step of an optimizer.  In a program without
+an optimizer of torch.optim it ends before the first call of a model after the program has changed the weights.  Calls of a model
 that is trained, made without gradients before the step's first with gradients, are an evaluation: they are left out, and the
 trace says so.
 """
@@ -18,7 +19,7 @@ from torch import distributed
 from torch.nn.modules import module as module_hooks
 from torch.optim import optimizer as optimizer_hooks
 
-from .context import StepContext, eager
+from .context import StepContext, eager, list_optimizers
 
 LEFT_OUT = "%d call%s of a model without gradients before the step, an evaluation or a generation, not counted"
 BEGINS_IN_A_MODE = (
@@ -81,6 +82,8 @@ class Watch:
         self.context: StepContext | None = None
         self.finished = False
         self.trains = False  # whether the step has called a model with gradients
+        self.has_optimizer = False  # whether the program has an optimizer of torch.optim
+        self.updates = 0  # of the context's recorder, that ended a step
         self.below = ""  # why a step that began is not recorded
         self.run = ""
         self._eager = eager()
@@ -101,7 +104,9 @@ class Watch:
             if self.calls == self.call:
                 self._begin(module, inputs)
             return
-        if self.steps + 1 < self.begins:
+        if torch._C._current_autograd_node() is None and self.end_own_step():
+            return
+        if self.is_before and self.context is None and self._find_optimizer():
             return
         if trained and not torch.is_grad_enabled() and not self.trains:
             self.left_out += 1
@@ -112,6 +117,27 @@ class Watch:
         if self.context is None:
             self._begin(module, inputs)
 
+    @property
+    def is_before(self) -> bool:
+        """Whether the step that runs is not to be counted: of a program without an optimizer it is recorded, to find its end."""
+        return not self.call and self.steps + 1 < self.begins
+
+    def _find_optimizer(self) -> bool:
+        self.has_optimizer = self.has_optimizer or bool(list_optimizers())
+        return self.has_optimizer
+
+    def end_own_step(self) -> bool:
+        """A model is called, or the program ends: if the program has changed the weights, that was a step. Returns whether it was
+        the last to count."""
+        context = self.context
+        if context is None or self.finished or self.call or self._find_optimizer():
+            return self.finished
+        updates = context.recorder.count_updates()
+        if updates > self.updates:
+            self.updates = updates
+            self._finish_step()
+        return self.finished
+
     def _begin(self, module: torch.nn.Module, inputs: Any) -> None:
         if torch._C._len_torch_dispatch_stack():
             self.below = BEGINS_IN_A_MODE
@@ -121,7 +147,7 @@ class Watch:
             self.done(None)
             return
         self.run = group_word()  # now: the process that keeps the store may end before this one's step does
-        if self.marks is not None:
+        if self.marks is not None and not self.is_before:
             self.marks.enter_context(mark_kernels())
         self.context = StepContext((), self.nested, optimizers_told=True)
         self.context.enter()
@@ -147,12 +173,20 @@ class Watch:
             self.context.recorder.end_optimizer_step()
         if self.optimizing:
             return
+        self.has_optimizer = True
+        if self.context is not None and not self.finished:
+            self.context.recorder.steps += 1
+        self._finish_step()
+
+    def _finish_step(self) -> None:
         self.steps += 1
-        if self.context is None or self.finished:
+        if self.context is None or self.finished or self.call:
             return
-        self.context.recorder.steps += 1
-        if self.steps >= self.ends and not self.call:
+        if self.steps >= self.ends:
             self._end()
+        elif self.steps < self.begins:
+            self.context.leave()
+            self.context, self.trains, self.left_out, self.updates = None, False, 0, 0
 
     def _end(self) -> None:
         assert self.context is not None

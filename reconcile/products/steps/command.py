@@ -70,8 +70,8 @@ def watch(
     reconcile watch --steps 2 -m my_package.train
 
     The script runs as `python SCRIPT ARGUMENTS` would, unchanged, and ends after the step. A step leads from the call of a model
-    to the step of the optimizer. Without an optimizer, count calls (--calls 1). In Keras it is a train_step on one batch, in JAX
-    a call of a jitted function that takes a gradient.
+    to the step of the optimizer, or to the next call after your code has changed the weights itself. Where nothing is trained,
+    count calls (--calls 1). In Keras it is a train_step on one batch, in JAX a call of a jitted function that takes a gradient.
 
     Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage, or the script ended before its step, 3 a counter failed,
     4 a defect of reconcile itself.

@@ -59,6 +59,9 @@ class Program:
             traceback.print_exception(type(error), error, frame)
             status = 1
         self.seen["status"] = status
+        for watch in self.watches if not status else []:
+            if hasattr(watch, "end_own_step"):
+                watch.end_own_step()
         self.tell()
         return status
 

@@ -169,6 +169,85 @@ def test_the_sum_of_two_steps_is_not_called_a_step(tmp_path: Path, monkeypatch: 
     assert "per 2 steps of train.py together" in figure["sentence"]
 
 
+BY_HAND = """
+import torch
+net = torch.nn.Linear(64, 32, bias=False)
+weights = list(net.parameters())
+for number in range(3):
+    for _ in range(MICRO):
+        loss = net(torch.ones(8 + number, 64)).sum()
+        GRADIENTS
+    UPDATE
+"""
+UPDATES = {
+    "data.add_": "for p in weights: p.data.add_(p.grad, alpha=-0.1)",
+    "without gradients": "with torch.no_grad(): weights[0] -= 0.1 * weights[0].grad",
+    "foreach": "with torch.no_grad(): torch._foreach_sub_(weights, [p.grad for p in weights])",
+    "out": "torch.sub(weights[0].data, weights[0].grad, out=weights[0].data)",
+    "replaced": "for p in weights: p.data = p.data - 0.1 * p.grad",
+}
+TIMED = {  # options, the number of the step from 0
+    (): [0],
+    ("--steps", "2"): [1],
+    ("--steps", "3"): [2],  # the program ends after it
+    ("--steps", "2-3"): [1, 2],
+}
+
+
+def by_hand(update: str, micro: int = 1, gradients: str = "loss.backward()") -> str:
+    return BY_HAND.replace("UPDATE", update).replace("MICRO", str(micro)).replace("GRADIENTS", gradients)
+
+
+@pytest.mark.usefixtures("forked")
+@pytest.mark.parametrize("before", TIMED)
+def test_a_step_ends_where_the_program_has_changed_the_weights(watch: Watch, before: tuple[str, ...]) -> None:
+    result, report = watch(by_hand(UPDATES["data.add_"], micro=2), before=before)
+    calls = 2 * len(TIMED[before])
+    assert (result.exit_code, total(report)) == (0, sum(2 * 2 * 2 * (8 + n) * 64 * 32 for n in TIMED[before]))
+    (trace,) = report["traces"]
+    assert trace.get("steps", 1) == len(TIMED[before])
+    assert f"{calls} calls of a model, {calls} backward passes" in " ".join(trace["notes"])
+
+
+@pytest.mark.usefixtures("forked")
+@pytest.mark.parametrize("name", [*UPDATES][:1] + [pytest.param(n, marks=pytest.mark.slow) for n in [*UPDATES][1:]])
+def test_whatever_changes_the_weights(watch: Watch, name: str) -> None:
+    result, report = watch(by_hand(UPDATES[name]), before=("--steps", "2"))
+    assert (result.exit_code, total(report), report["traces"][0].get("steps", 1)) == (0, 2 * 2 * 9 * 64 * 32, 1)
+
+
+@pytest.mark.usefixtures("forked")
+def test_gradients_that_no_parameter_keeps(watch: Watch) -> None:
+    update = "with torch.no_grad(): weights[0].sub_(gradient)"
+    result, report = watch(by_hand(update, gradients="gradient, = torch.autograd.grad(loss, weights)"))
+    assert (result.exit_code, total(report)) == (0, 2 * 2 * 8 * 64 * 32)
+
+
+GAN = """
+import torch
+maker, judge = torch.nn.Linear(4, 16), torch.nn.Linear(16, 1)
+first, second = (torch.optim.SGD(net.parameters(), lr=0.1) for net in (judge, maker))
+unused = torch.optim.SGD(torch.nn.Linear(2, 2).parameters(), lr=0.1)
+judge(maker(torch.ones(8, 4)).detach()).mean().backward()
+judge.weight.data.clamp_(-1, 1)
+first.step()
+judge(maker(torch.ones(8, 4))).mean().backward()
+second.step()
+"""
+
+
+@pytest.mark.usefixtures("forked")
+@pytest.mark.parametrize(("steps", "wanted"), [("1", 1), ("1-2", 2)])
+def test_the_step_of_one_of_several_optimizers_says_so(watch: Watch, steps: str, wanted: int) -> None:
+    """The first ends with the judge's: forward, and the gradient of the judge's weight. The other has two more gradients: of the
+    judge's input and of the maker's weight."""
+    result, report = watch(GAN, before=("--steps", steps))
+    make, judge = 2 * 8 * 4 * 16, 2 * 8 * 16
+    counted = [make + 2 * judge, make + 2 * judge + judge + make][:wanted]
+    assert (result.exit_code, total(report), report["traces"][0].get("steps", 1)) == (0, sum(counted), wanted)
+    assert "of 2 that the program has)" in report["verdict"]["figures"][0]["sentence"]
+
+
 LAZY = """
 import torch
 class Net(torch.nn.Module):
