@@ -25,7 +25,7 @@ from reconcile.core import atomic
 from reconcile.engine.answer import Answer
 from reconcile.launch.request import run_request
 from reconcile.report.pictures import charts, drawing
-from reconcile.report.pictures.bars import Layers
+from reconcile.report.pictures.drawing import Layers
 from reconcile.report.terminal import screen as terminal
 
 ROOT = Path(__file__).parents[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from ...core import atomic
 from ...core.number_format import number, ratio
@@ -132,8 +133,43 @@ def to_svg(rows: Mapping[str, GalleryRow]) -> str | bytes:
     }
     about = "each counter's total (MACs times 2) as a ratio to the work that ran, convention matmul; green: exact"
     return drawing.save_figure(
-        drawing.draw_heat_map(ratios, texts, "What the counters say of the zoo's networks", about), "svg"
+        _draw_heat_map(ratios, texts, "What the counters say of the zoo's networks", about), "svg"
     )
+
+
+def _draw_heat_map(
+    rows: Mapping[str, Mapping[str, float | None]], texts: Mapping[str, Mapping[str, str]], title: str, subtitle: str
+) -> Any:
+    """A cell per model and counter, coloured by the counter's ratio to the work that ran: one colour below 1, another above."""
+    counters = list(dict.fromkeys(name for row in rows.values() for name in row))
+    from matplotlib.colors import LinearSegmentedColormap
+
+    from ...report.pictures import drawing
+
+    colours = LinearSegmentedColormap.from_list("ratio", [drawing.MORE, "#dbe7f6", "#f6e3d3", drawing.LESS])
+    with drawing.drawing_style():
+        figure, (axes,) = drawing.empty_figure(
+            2.4 + 1.15 * len(counters), drawing.TITLE_INCHES + 0.55 + 0.25 * len(rows), 1, (1,)
+        )
+        drawing.draw_titles(figure, title, subtitle)
+        drawing.row_labels(axes, [(name, "") for name in rows])
+        axes.set_xlim(-0.5, len(counters) - 0.5)
+        axes.set_xticks(range(len(counters)), [name.replace("@", "\n@") for name in counters], fontsize=8)
+        axes.xaxis.tick_top()
+        axes.tick_params(length=0, labelcolor=drawing.INK)
+        for y, (model, row) in enumerate(rows.items()):
+            for x, counter in enumerate(counters):
+                ratio = row.get(counter)
+                exact = texts[model].get(counter) == "1"
+                face = (
+                    drawing.RIGHT if exact else drawing.PAPER if ratio is None else colours(min(max(ratio, 0), 2) / 2)
+                )
+                cell = axes.barh(y, 0.96, left=x - 0.48, height=0.9, color=face, linewidth=0)[0]
+                cell.set_gid(f"cell-{y}-{x}")
+                strong = exact or (ratio is not None and (ratio < 0.35 or ratio > 1.65))
+                colour = "#fdfdfd" if strong else "#24292f" if ratio is not None else drawing.MUTED
+                axes.text(x, y, texts[model].get(counter, ""), ha="center", va="center", fontsize=7, color=colour)
+    return figure
 
 
 def write_report(out: Path, model: str, result: Answer) -> None:

@@ -12,7 +12,8 @@ from ...core.errors import UsageError
 from ...core.results import Statement
 from ...engine.answer import Answer
 from ...engine.breakdown import RESIDUAL, Block, blocks
-from .bars import Bar, Column, Layers
+from . import drawing
+from .drawing import Bar, Column, Layers
 
 LAYERS = 24
 """Rows of a chart by layer; the smaller layers share one last row, so each column still adds up."""
@@ -85,8 +86,6 @@ def _sum(values: Iterable[int | None]) -> int | None:
 
 def draw(result: Answer, statement: Statement | None, formats: Sequence[str]) -> dict[str, str | bytes]:
     """The pictures of a run, by the part of their file names after the model's name: ``waterfall.svg``, ``layers.png``."""
-    from . import drawing
-
     layers = [row.layer for row in result.layers]
     title = f"{result.model}, {result.pass_}, convention {result.convention.name}"
     bars = waterfall(statement, layers) if statement is not None else []

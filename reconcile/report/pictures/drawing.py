@@ -1,4 +1,4 @@
-"""Draws charts with matplotlib as SVG or PNG: waterfall, bars by layer, and a heat map; equal data give equal bytes.
+"""Draws charts with matplotlib as SVG or PNG: a waterfall, and bars by layer; equal data give equal bytes.
 
 An SVG has its letters as outlines, so it looks the same everywhere, and a style sheet for dark backgrounds. Scales are
 linear and start at 0; steps that are too small beside the totals are drawn again, enlarged, on a second scale.
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ...core.escaping import escape_line
 from ...core.number_format import format_signed, percent, si
-from .bars import Bar, Layers
 
 INK, MUTED, GRID, PAPER = "#1f2328", "#59636e", "#d8dee4", "#ffffff"
 DARK_COLOURS = {INK: "#e6edf3", MUTED: "#9198a1", GRID: "#3d444d", PAPER: "#0d1117"}
@@ -39,6 +39,39 @@ GROUP_BREAK = re.compile(r"\n *(?=</|<path|<use)")
 """A break within a group of shapes, which then has one line. No shape holds text: letters are outlines."""
 TITLE_INCHES = 0.58
 """Inches above the charts, for the title and the line below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One row of a waterfall: a bar from ``start``, ``amount`` long. ``kind`` is total, cause or residual."""
+
+    label: str
+    about: str
+    start: int
+    amount: int
+    kind: str
+
+    @property
+    def end(self) -> int:
+        """The value at which the next bar begins."""
+        return self.start + self.amount
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One counter of a chart by layer: its values and the work that ran, row by row; None if that work is unknown."""
+
+    counter: str
+    values: tuple[int, ...]
+    work: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """A chart by layer: row labels and a column per counter."""
+
+    labels: tuple[str, ...]
+    columns: tuple[Column, ...]
 
 
 def save_figure(figure: Any, kind: str) -> str | bytes:
@@ -138,35 +171,6 @@ def draw_layers(chart: Layers, title: str, subtitle: str) -> Any:
                     _ratio_text(value, ran), (max(value, ran or 0), row), (4, 0), textcoords="offset points", va="center",
                     fontsize=7, color=_colour_by_ratio(value, ran) if value != ran else MUTED,
                 )  # fmt: skip
-    return figure
-
-
-def draw_heat_map(
-    rows: Mapping[str, Mapping[str, float | None]], texts: Mapping[str, Mapping[str, str]], title: str, subtitle: str
-) -> Any:
-    """A cell per model and counter, coloured by the counter's ratio to the work that ran: one colour below 1, another above."""
-    counters = list(dict.fromkeys(name for row in rows.values() for name in row))
-    from matplotlib.colors import LinearSegmentedColormap
-
-    colours = LinearSegmentedColormap.from_list("ratio", [MORE, "#dbe7f6", "#f6e3d3", LESS])
-    with drawing_style():
-        figure, (axes,) = empty_figure(2.4 + 1.15 * len(counters), TITLE_INCHES + 0.55 + 0.25 * len(rows), 1, (1,))
-        draw_titles(figure, title, subtitle)
-        row_labels(axes, [(name, "") for name in rows])
-        axes.set_xlim(-0.5, len(counters) - 0.5)
-        axes.set_xticks(range(len(counters)), [name.replace("@", "\n@") for name in counters], fontsize=8)
-        axes.xaxis.tick_top()
-        axes.tick_params(length=0, labelcolor=INK)
-        for y, (model, row) in enumerate(rows.items()):
-            for x, counter in enumerate(counters):
-                ratio = row.get(counter)
-                exact = texts[model].get(counter) == "1"
-                face = RIGHT if exact else PAPER if ratio is None else colours(min(max(ratio, 0), 2) / 2)
-                cell = axes.barh(y, 0.96, left=x - 0.48, height=0.9, color=face, linewidth=0)[0]
-                cell.set_gid(f"cell-{y}-{x}")
-                strong = exact or (ratio is not None and (ratio < 0.35 or ratio > 1.65))
-                colour = "#fdfdfd" if strong else "#24292f" if ratio is not None else MUTED
-                axes.text(x, y, texts[model].get(counter, ""), ha="center", va="center", fontsize=7, color=colour)
     return figure
 
 

@@ -17,8 +17,8 @@ from reconcile.engine.answer import Answer
 from reconcile.report import view
 from reconcile.report.pictures import charts as pictures
 from reconcile.report.pictures import drawing
-from reconcile.report.pictures.bars import Bar, Column, Layers
 from reconcile.report.pictures.charts import waterfall
+from reconcile.report.pictures.drawing import Bar, Column, Layers
 from tests.report import samples
 from tests.report.svg import SVG, boxes
 
