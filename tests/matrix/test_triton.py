@@ -38,10 +38,11 @@ def told(python: Path) -> Any:
 
 
 def launch(a: list[int], b: list[int], layer: str = "inner", phase: str = "forward", **more: int) -> list[Any]:
+    """The op of a product (M, K) x (K, N), whose multiply-adds are known: blocks divide its sizes."""
     grid = [a[0] // BLOCK, b[1] // BLOCK]
     return [
         "triton.product", layer, phase, 1, [a, b, [a[0], b[1]]],
-        {"N": b[1], "K": b[0], **more, "grid": grid},
+        {"N": b[1], "K": b[0], **more, "grid": grid, "known": a[0] * b[0] * b[1]},
     ]  # fmt: skip
 
 
@@ -58,11 +59,27 @@ def test_heuristics_and_autotuning_launch_once(told: Any) -> None:
     unknown = launch(X, WEIGHT)
     unknown[-1]["grid"] = []
     assert told["heuristics"] == told["autotuned"] == [[unknown], []]
+    assert told["several"] == [[unknown], []]  # of what it tries, the launch alone counts
 
 
 def test_within_an_operator_it_is_that_one(told: Any) -> None:
     ((op,), problems) = told["operator"]
     assert (op[0], op[1], problems) == ("nets.product", "inner", [])
+    assert op[-1]["known"] == ROWS * INNER * WIDE
+
+
+@pytest.mark.parametrize(
+    ("way", "name", "products"),
+    [
+        # 28 rows and 61 terms: whole blocks of 16 x 16, and of 32 terms
+        ("tutorial", "triton.tutorial", (2 * 2) * 2 * BLOCK * BLOCK * 32),
+        ("causal", "triton.flash", (1 + 2 + 3) * 2 * BLOCK * BLOCK * INNER),
+        ("lengths", "triton.flash", (2 + 1 + 2) * 2 * BLOCK * BLOCK * INNER),
+    ],
+)
+def test_the_products_that_ran_are_counted(told: Any, way: str, name: str, products: int) -> None:
+    ((op,), problems) = told[way]
+    assert (op[0], op[-1]["known"], problems) == (name, products, [])
 
 
 def test_a_step_has_the_kernels_of_its_gradients(told: Any) -> None:
@@ -74,14 +91,16 @@ def test_a_step_has_the_kernels_of_its_gradients(told: Any) -> None:
     assert (sorted(found, key=str), problems) == (sorted([[*op[:2], *op[3:]] for op in expected], key=str), [])
 
 
-def test_without_a_formula_there_is_no_number(python: Path, tmp_path: Path) -> None:
+def test_products_have_a_number_and_all_else_needs_a_formula(python: Path, tmp_path: Path) -> None:
     asked = ["-m", "reconcile", "run", "--torch", "triton_nets:make", "--counter", "flop_counter", "--out", tmp_path]
     there = {"python": python, "paths": [HERE.parent], "TRITON_INTERPRET": "1"}
-    done = run_program(*asked, **there)
+    printed = output_of(*asked, **there)
+    assert f"To publish: {2 * ROWS * WIDE * (INNER + OUT):,} FLOPs" in printed
+    assert "op-not-counted" in printed
+    done = run_program(*asked, "--convention", "all", **there)
     assert done.returncode == 1, done.stderr
     assert "the work of triton.product at layer inner is not known" in " ".join(done.stdout.split())
     formulas = tmp_path / "formulas.py"
     formulas.write_text(FORMULA)
-    printed = output_of(*asked, "--formulas", formulas, **there)
-    assert f"To publish: {2 * ROWS * WIDE * (INNER + OUT):,} FLOPs" in printed
-    assert "op-not-counted" in printed
+    printed = output_of(*asked, "--convention", "all", "--formulas", formulas, **there)
+    assert f"To publish: {2 * ROWS * WIDE * (INNER + OUT) + ROWS * OUT:,} FLOPs" in printed

@@ -13,6 +13,9 @@ import triton
 import triton.language as tl
 from torch import nn
 
+from reconcile.core.records import INSIDE
+from reconcile.work import known_part
+
 ROWS, INNER, WIDE, OUT, BLOCK = 48, 64, 32, 16, 16
 
 
@@ -29,6 +32,71 @@ def product(a, b, c, N, K, B: tl.constexpr):
 
 tuned = triton.autotune([triton.Config({"B": BLOCK})], key=["N", "K"])(product)
 guessed = triton.heuristics({"B": lambda _: BLOCK})(product)
+
+
+several = triton.autotune(
+    [triton.Config({"B": BLOCK}), triton.Config({"B": BLOCK}, num_warps=8)],
+    key=["N", "K"],
+    do_bench=lambda run, quantiles: (run(), [1.0, 1.0, 1.0])[1],
+)(product)
+
+
+@triton.jit
+def tutorial(a, b, c, M, N, K, B: tl.constexpr, B_K: tl.constexpr, GROUP: tl.constexpr):
+    """As Triton's tutorial has it: blocks in groups, the ends of rows, columns and sums masked."""
+    place, rows, columns = tl.program_id(0), tl.cdiv(M, B), tl.cdiv(N, B)
+    first = place // (GROUP * columns) * GROUP
+    size = min(rows - first, GROUP)
+    at = (first + (place % (GROUP * columns)) % size) * B + tl.arange(0, B)
+    along = ((place % (GROUP * columns)) // size) * B + tl.arange(0, B)
+    total = tl.zeros((B, B), dtype=tl.float32)
+    for k in range(tl.cdiv(K, B_K)):
+        ks = k * B_K + tl.arange(0, B_K)
+        left = tl.load(a + (at % M)[:, None] * K + ks[None, :], mask=ks[None, :] < K, other=0.0)
+        right = tl.load(b + ks[:, None] * N + (along % N)[None, :], mask=ks[:, None] < K, other=0.0)
+        total = tl.dot(left, right, total)
+    tl.store(c + at[:, None] * N + along[None, :], total, mask=(at[:, None] < M) & (along[None, :] < N))
+
+
+@triton.jit
+def flash(q, lengths, out, causal, B: tl.constexpr, D: tl.constexpr):
+    """Attention of x to itself by blocks of keys: as far as the diagonal, or as the program's length in ``lengths`` says."""
+    place = tl.program_id(0)
+    rows, inside = place * B + tl.arange(0, B), tl.arange(0, D)
+    query = tl.load(q + rows[:, None] * D + inside[None, :])
+    largest, sums = tl.full((B,), float("-inf"), tl.float32), tl.zeros((B,), tl.float32)
+    total = tl.zeros((B, D), dtype=tl.float32)
+    end = place + 1 if causal else tl.load(lengths + place)
+    for j in range(end):
+        columns = j * B + tl.arange(0, B)
+        keys = tl.load(q + columns[:, None] * D + inside[None, :])
+        scores = tl.dot(query, tl.trans(keys))
+        scores = tl.where((rows[:, None] >= columns[None, :]) | (causal == 0), scores, float("-inf"))
+        larger = tl.maximum(largest, tl.max(scores, 1))
+        weights, kept = tl.exp(scores - larger[:, None]), tl.exp(largest - larger)
+        sums, largest = sums * kept + tl.sum(weights, 1), larger
+        total = tl.dot(weights, keys, total * kept[:, None])
+    tl.store(out + rows[:, None] * D + inside[None, :], total / sums[:, None])
+
+
+def with_ends(a, b):
+    a, b = a[: ROWS - 20, : INNER - 3].contiguous(), b[: INNER - 3].contiguous()
+    c = a.new_zeros(ROWS, WIDE)
+    grid = (-(-len(a) // BLOCK) * -(-WIDE // BLOCK),)
+    tutorial[grid](a, b, c, len(a), WIDE, a.shape[1], B=BLOCK, B_K=32, GROUP=2)
+    return c
+
+
+def attend(causal):
+    def attended(a, b):
+        out, lengths = torch.empty_like(a), torch.tensor([2, 1, 2], dtype=torch.int32)
+        flash[(ROWS // BLOCK,)](a, lengths, out, causal, B=BLOCK, D=INNER)
+        if causal:
+            (expected,) = nn.functional.scaled_dot_product_attention(*[a[None]] * 3, is_causal=True, scale=1.0)
+            assert torch.allclose(out, expected, atol=1e-5)
+        return out @ b
+
+    return attended
 
 
 def plain(a, b):
@@ -79,6 +147,10 @@ WAYS: dict[str, Any] = {
     "heuristics": outer(guessed),
     "function": Product.apply,
     "operator": in_an_operator,
+    "several": outer(several),
+    "tutorial": with_ends,
+    "causal": attend(1),
+    "lengths": attend(0),
 }
 
 
@@ -104,10 +176,17 @@ def make(way: str = "plain") -> tuple[nn.Module, torch.Tensor]:
     return Net(way), torch.ones(ROWS, INNER)
 
 
+def attributes(op: Any) -> dict[str, Any]:
+    """What an op was given, and the multiply-adds that are known of it."""
+    known = known_part(op)
+    given = {name: value for name, value in op.attrs.items() if name != INSIDE}
+    return {**given, "known": None if "mac" in known.unknown else known.work.mac}
+
+
 def told(trace: Any) -> list[Any]:
     """Of each op that is none of PyTorch's own: name, layer, phase, calls, shapes, what else it was given; then the problems."""
     ops = [
-        [op.op, op.layer, op.phase, op.calls, [list(tensor.shape) for tensor in op.inputs], op.attrs]
+        [op.op, op.layer, op.phase, op.calls, [list(tensor.shape) for tensor in op.inputs], attributes(op)]
         for op in trace.ops
         if not op.op.startswith("aten.")
     ]

@@ -15,6 +15,8 @@ import torch
 from ....core.records import INSIDE, Op
 from ..module_tensors import is_lazy
 from .call_records import operator, record_dispatch
+from .interpreted_kernels import count_launch
+from .launches import SPACE
 from .module_path import Aside
 from .records import tensors_in
 
@@ -31,13 +33,14 @@ class DispatchedCall:
     """A call of an operator: its result, the tensors that went in and came out, and its signature.
 
     ``key`` is the signature; None where a record of the call depends on more than that. ``opened`` is the kernel of another
-    library's operator (opened_kernels.py).
+    library's operator (opened_kernels.py), or what is known of a launch of Triton.
     """
 
     __slots__ = ("args", "func", "inputs", "key", "kwargs", "opened", "out", "outputs")
 
     def __init__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, opened: Any = None) -> None:
-        self.func, self.args, self.kwargs, self.out, self.opened = func, args, kwargs, out, opened
+        self.func, self.args, self.kwargs, self.out = func, args, kwargs, out
+        self.opened = count_launch() if func.namespace == SPACE else opened
         self.inputs: list[torch.Tensor] = []
         self.outputs: list[torch.Tensor] = []
         try:

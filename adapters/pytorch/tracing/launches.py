@@ -19,6 +19,8 @@ from typing import Any
 
 import torch
 
+from . import interpreted_kernels
+
 SPACE = "triton"
 """The namespace of the operators of its kernels: ``triton.name`` in a trace and in files of formulas."""
 LAUNCHES = (SPACE, "inductor", "aoti", "cuda_graph")
@@ -75,6 +77,7 @@ def unsee() -> None:
 def _doors() -> list[tuple[Any, str, Callable[..., Any]]]:
     """Each class and its method that launches, and what makes an operator of that."""
     kernels = [(kind, "run", _watch_run) for kind in (_classes() if may_launch() else [])]
+    kernels += interpreted_kernels.list_methods() if kernels else []
     programs = [(kind, name, partial(_program, "aoti")) for kind in _runners() for name in ("run", "boxed_run")]
     programs += [(kind, "__call__", partial(_program, "inductor")) for kind in _graphs()]
     others = [(torch.cuda.CUDAGraph, "replay", _replay)]
@@ -117,6 +120,7 @@ def _watch_run(run: Callable[..., Any]) -> Callable[..., Any]:
         given = dict(zip(self.arg_names, args), **{k: v for k, v in kwargs.items() if k in self.arg_names})
         given[GRID] = _grid(kwargs.get(GRID), given)
         known = {name: value for name, value in given.items() if _kind(value)}
+        interpreted_kernels.begin_launch()
         return _as_operator(SPACE, _name(self), known, lambda: run(self, *args, **kwargs))
 
     return run_seen

@@ -24,6 +24,11 @@ def _multiply_groups(op: Op) -> Work:
     return dots(n_out(op), first[-1]) + bias
 
 
+def _multiply_blocks(op: Op) -> Work:
+    # (..., M, K) x (..., K, N)
+    return dots(n_out(op), shape(op)[-1])
+
+
 def _multiply_scaled(op: Op) -> Work:
     return scale_product(n_out(op), op.attrs.get("beta", 1), op.attrs.get("alpha", 1))
 
@@ -164,3 +169,4 @@ formulas({
         "ATen native/ConvolutionTBC.cpp", lambda op: convolution(n_out(op), prod(shape(op, 1)[:-1]), bias=True)
     ),
 }, "aten.")  # fmt: skip
+formulas({"tl.dot": ("a program's blocks (..., M, K) x (..., K, N): triton/language/core.py (dot)", _multiply_blocks)})

@@ -33,6 +33,7 @@ def test_dense(rows, k, n, bias):
         make("aten.linear", [x.shape, w.shape] + [b.shape] * bias if bias else [x.shape, w.shape], [out]),
     )
     product = Work(mac=rows * n * k, accumulators=rows * n if k else 0)
+    assert work_of(make("tl.dot", [(rows, k), (k, n)], [(rows, n)])) == product
     for transposed, shape in ((False, (rows, k)), (True, (k, rows))):
         assert work_of(make("MatMul", [shape, (k, n)], [(rows, n)], transpose_a=transposed)) == product
         batch = (shape, (2, k, n))
