@@ -26,8 +26,14 @@ STANDARD: dict[str, tuple[str, slice]] = {
 
 
 def state_standard(graph: Any) -> None:
-    """Put standard operators of the same shapes in the place of ONNX Runtime's, where there are any."""
-    nodes = [each for node in graph.node for each in (_standard(node, graph) if node.domain == MICROSOFT else [node])]
+    """Put standard operators of the same shapes in the place of ONNX Runtime's, where there are any. A node without the inputs
+    or attributes of its operator stays as it is: ONNX's checker does not know them."""
+    nodes: list[Any] = []
+    for node in graph.node:
+        try:
+            nodes += _standard(node, graph) if node.domain == MICROSOFT else [node]
+        except (LookupError, TypeError, ValueError):
+            nodes.append(node)
     del graph.node[:]
     graph.node.extend(nodes)
 

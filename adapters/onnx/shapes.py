@@ -174,7 +174,7 @@ def evaluate(node: Any, values: Mapping[str, Any], opsets: Mapping[str, int]) ->
 
     given: dict[str, Any] = {name: values.get(name) for name in node.input if name}
     known = node.domain in ("", "ai.onnx") and node.op_type in FOLDED and len(node.output) == 1
-    if not known or any(value is None for value in given.values()) or not _small(node, given):
+    if not known or any(value is None for value in given.values()):
         return None
     inputs = [
         onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
@@ -183,6 +183,8 @@ def evaluate(node: Any, values: Mapping[str, Any], opsets: Mapping[str, int]) ->
     graph = onnx.helper.make_graph([node], "one", inputs, [onnx.ValueInfoProto(name=node.output[0])])
     imported = [onnx.helper.make_opsetid(*item) for item in opsets.items()]
     try:
+        if not _small(node, given):
+            return None
         (value,) = ReferenceEvaluator(onnx.helper.make_model(graph, opset_imports=imported)).run(None, given)
         return numpy.asarray(value) if numpy.size(value) <= ELEMENTS else None
     except Exception:  # a node that it cannot evaluate stays as it is

@@ -14,7 +14,8 @@ from .harness import Target, Wrong, drawn
 
 NAMES = mutate.words(
     "x y w MatMul Gemm Conv Loop If Scan Reshape ConstantOfShape Expand Range Einsum GRU Pow Split Pad Resize group kernel_shape "
-    "strides axes axis perm value to trips hidden_size ij,jk->ik ai.onnx ai.onnx.ml mine f location ../../escaped data N"
+    "strides axes axis perm value to trips hidden_size ij,jk->ik ai.onnx ai.onnx.ml mine f location ../../escaped data N "
+    "com.microsoft transA QLinearAdd"
 )
 WORDS = (*NAMES, -1, 0, 3, 17, 22)
 
@@ -41,7 +42,7 @@ def bases() -> list[Any]:
 
     def model(nodes: Any, inputs: Any, outputs: Any, constants: Any = (), **more: Any) -> Any:
         graph = helper.make_graph(nodes, "g", inputs, outputs, list(constants))
-        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]
+        opsets = [helper.make_opsetid(*each) for each in (("", 17), ("mine", 1), ("com.microsoft", 1))]
         return helper.make_model(graph, opset_imports=opsets, ir_version=8, **more)
 
     node, x, y = helper.make_node, tensor("x", 2, 3), tensor("y", None, None)
@@ -82,7 +83,19 @@ def bases() -> list[Any]:
         [tensor("i", 4, 1, 3)], [tensor("y", None, None, None, None)],
         [held("gw", numpy.ones((1, 6, 3))), held("gr", numpy.ones((1, 6, 2)))],
     )  # fmt: skip
-    made = [network, loop, sizes, called, gru]
+    turns = [node("Add", ["n", "one"], ["m"]), node("Less", ["m", "five"], ["co"]), node("Relu", ["v"], ["vo"])]
+    ending = helper.make_graph(turns, "turns", inputs, [tensor("co", kind=TensorProto.BOOL), tensor("vo", 2, 3)])
+    runtime = model(
+        [
+            node("FusedMatMul", ["x", "w"], ["a"], domain="com.microsoft", transB=1, alpha=2.0),
+            node("MatMulNBits", ["a", "bits"], ["b"], domain="com.microsoft", K=3, N=3),
+            node("DynamicQuantizeLinear", ["b"], ["q", "s", "z"]), node("DequantizeLinear", ["q", "s", "z"], ["d"]),
+            node("Loop", ["", "", "d"], ["y"], body=ending),
+        ],
+        [x], [tensor("y", 2, 3)],
+        [weight, held("bits", numpy.zeros((3, 1, 2)), "uint8"), held("one", 1, "int64"), held("five", 5, "int64")],
+    )  # fmt: skip
+    made = [network, loop, sizes, called, gru, runtime]
     for each in made:
         onnx.checker.check_model(each)
     return made

@@ -229,3 +229,21 @@ def test_the_products_that_attention_discards(past: int, left: int, right: int, 
         if (left < 0 or j >= i + past - left) and (right < 0 or j <= i + past + right) and not (causal and j > i + past)
     ]
     assert known_part(op).work.masked == 2 * 4 * (5 * (7 + past) - len(seen)) * (8 + 6)
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "attrs"),
+    [
+        ("MatMulNBits", [(F, (7, 64))], {}),
+        ("FusedMatMul", [(F, (2, 3))], {"transB": 1}),
+        ("MatMulNBits", [(F, (7, 64))], {"K": "K", "N": [1]}),
+    ],
+)
+def test_a_node_that_is_none_of_its_operators_is_unknown(name: str, inputs: list[Input], attrs: dict[str, Any]) -> None:
+    """Nothing has checked it: a file may say anything."""
+    node = helper.make_node(name, [f"i{i}" for i in range(len(inputs))], ["out"], name="node", domain=RUNTIME, **attrs)
+    given = [helper.make_tensor_value_info(f"i{i}", *value) for i, value in enumerate(inputs)]
+    graph = helper.make_graph([node], "g", given, [helper.make_tensor_value_info("out", F, [None])])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", NEWEST), helper.make_opsetid(RUNTIME, 1)])
+    (op,) = trace(read_model(model.SerializeToString(), "m.onnx", None)[0]).ops
+    assert "add" in known_part(op).unknown
