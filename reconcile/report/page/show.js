@@ -11,10 +11,18 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+const SHORT = 6; // characters
 const byId = (id) => document.getElementById(id);
 const name = (text, attributes = {}) => make("bdi", { dir: "auto", ...attributes }, text);
 const number = (n) => n.toLocaleString("en-US");
 const signed = (n) => (n > 0n ? `+${number(n)}` : number(n));
+// An amount in a cell with room for a few digits: its title has all of them.
+const compact = (n) => {
+  const exact = signed(n);
+  if (exact.length <= SHORT) return exact;
+  const thousands = Math.ceil(String(n).replace("-", "").length / 3) - 1;
+  return `${n > 0n ? "+" : ""}${Number((Number(n) / 1000 ** thousands).toPrecision(3))} ${" kMGTPEZY"[thousands]}`;
+};
 const words = (state) => (state === "equal" ? "exact" : state.replaceAll("_", " "));
 const plural = (n, one) => `${number(n)} ${one}${n === 1 ? "" : "s"}`;
 const place = (element, left, width) => {

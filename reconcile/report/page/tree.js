@@ -53,7 +53,7 @@ function heat(counter, value, work, touched) {
   if (work === null) return cell("none", "?", `${number(value)}; the work that ran is not known`);
   if (!work && !value) return cell(touched ? "below" : "none", touched ? "0" : "", "0 of 0");
   const kind = value === work ? (touched ? "offset" : "exact") : value < work ? "below" : "above";
-  const element = cell(kind, ratio(value, work), `${number(value)} of ${number(work)} FLOP`);
+  const element = cell(kind, work ? ratio(value, work) : compact(value), `${number(value)} of ${number(work)} FLOP`);
   const share = work > 0n && value > 0n ? Number((value * 1000n) / work) / 10 : value > 0n ? 1000 : 0;
   const over = share > 100 ? 100 - 10000 / share : 0;
   const bars = [["fill", 0, Math.min(100, share)], ["over", 100 - over, over]].filter(([, , width]) => width);
