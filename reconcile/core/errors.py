@@ -59,6 +59,7 @@ def unknown(kind: str, name: str, names: Iterable[str]) -> UsageError:
     near = [choice for choice in choices if name and name in choice][:3]
     near = near or difflib.get_close_matches(name, choices, n=3, cutoff=0.4)
     hint = f"Did you mean {' or '.join(near)}?" if near else f"Choose from: {', '.join(choices)}."
+    hint = "Give each name by itself: repeat the option." if "," in name else hint
     return UsageError(f"unknown {kind} {short(name)}. {hint}")
 
 

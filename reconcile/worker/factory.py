@@ -218,7 +218,7 @@ class FactoryPair(pairs.Pair):
     def tried(self, call: Callable[[], Any], inputs: Callable[[], str]) -> None:
         """Call the model as its own code would, without any counter. Raises FactoryError if that fails as well."""
         shared = self.given_inputs is not None and len(self.frameworks_of_run) > 1
-        other = f"; --input {self.framework.name}:SHAPE is for this framework alone" if shared else ""
+        other = f"; give this framework its own: --input {self.framework.name}:SHAPE" if shared else ""
         self._call(call, f"the model of {self.where}, called with ({inputs()}{other}),", Declined)
 
 

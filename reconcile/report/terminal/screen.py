@@ -132,9 +132,8 @@ def _section(title: str, body: RenderableType) -> list[RenderableType]:
 
 
 def _headline(result: Answer, statement: Statement | None) -> Text:
-    text = Text(
-        f"{escape_line(result.model)}, {result.pass_}, convention {escape_line(result.convention.name)}: normalised totals"
-    )
+    ends = "" if statement is None else ": normalised totals"
+    text = Text(f"{escape_line(result.model)}, {result.pass_}, convention {escape_line(result.convention.name)}{ends}")
     text.stylize("bold")
     if statement is not None:
         for name, total in ((statement.from_, statement.from_total), (statement.to, statement.to_total)):
