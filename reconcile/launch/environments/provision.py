@@ -131,10 +131,10 @@ def _uv(command: list[str], folder: Path, lock: int) -> None:
     except subprocess.TimeoutExpired as error:
         raise EnvironmentError_(f"uv did not finish within {INSTALL_LIMIT:g} s") from error
     if done.returncode != 0:
-        raise EnvironmentError_(f"uv: {_reason(done.stderr) or f'ended with status {done.returncode}'}")
+        raise EnvironmentError_(f"uv: {read_uv_error(done.stderr) or f'ended with status {done.returncode}'}")
 
 
-def _reason(stderr: str) -> str:
+def read_uv_error(stderr: str) -> str:
     """The error and its causes as uv names them, in one sentence; the last line of its output if it names none."""
     causes = re.findall(r"^(?:error: | *× | *╰─▶ | {2}cause: | +Caused by: )(.+)$", stderr, re.MULTILINE)
     lines = causes or stderr.strip().splitlines()[-1:]

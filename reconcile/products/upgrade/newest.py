@@ -9,9 +9,12 @@ from pathlib import Path
 
 from ...core.errors import UsageError
 from ...launch.environments.interpreters import EnvironmentError_, clean_environ, uv_command
+from ...launch.environments.provision import read_uv_error
 from ...launch.workers.start import call_program
 
 LIMIT = 300.0
+NO_SOLUTION = 1
+"""uv's status where it read the index and no release fits; 2 is any other error, such as an index that it cannot reach."""
 OPTIONS = ("--quiet", "--no-deps", "--no-header", "--no-annotate", "--prerelease", "allow")
 
 
@@ -26,6 +29,8 @@ def find_newest(requirement: str, python: str) -> str:
             command = [*uv_command(), "pip", "compile", *OPTIONS, "--python-version", python, "asked.in"]
             environ = {**clean_environ(), "UV_PYTHON": sys.executable}
             done = call_program(command, LIMIT, env=environ, cwd=folder)
+        if done.returncode not in (0, NO_SOLUTION):
+            raise EnvironmentError_(f"uv: {read_uv_error(done.stderr)}")
     except (EnvironmentError_, subprocess.TimeoutExpired) as error:
         raise UsageError(f"the newest release of {requirement} cannot be looked up: {error}.") from error
     found = done.stdout.split()

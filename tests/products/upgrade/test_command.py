@@ -145,12 +145,17 @@ def test_pre_asks_the_index_for_the_newest(releases: Releases, monkeypatch: pyte
             wheel.writestr(
                 f"thop-{version}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: thop\nVersion: {version}\n"
             )
-    monkeypatch.setenv("UV_NO_INDEX", "1")
+    monkeypatch.setenv("UV_OFFLINE", "1")
     monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path))
     result = releases.call("--pre", "--case", "family_dense", "--pass", "forward", asked="thop")
     assert result.stdout.strip().endswith("to thop==0.3.0rc1 on the running Python")
     gone = releases.call("--pre", asked="thop>1")
     assert (gone.exit_code, gone.stderr.startswith("Error: the index has no release of thop>1")) == (2, True)
+    monkeypatch.delenv("UV_OFFLINE")
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")  # nobody listens there
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    away = releases.call("--pre", asked="thop>1")
+    assert (away.exit_code, "cannot be looked up: uv: " in away.stderr) == (2, True), away.stderr
 
 
 def test_an_own_model_takes_the_place_of_the_families(releases: Releases) -> None:
