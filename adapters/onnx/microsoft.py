@@ -19,10 +19,18 @@ STANDARD: dict[str, tuple[str, slice]] = {
     "QLinearConcat": ("Concat", slice(2, None, 3)),
     "QLinearAveragePool": ("AveragePool", slice(1)),
     "QLinearGlobalAveragePool": ("GlobalAveragePool", slice(1)),
-    **dict.fromkeys(("QLinearSigmoid", "QLinearLeakyRelu", "QLinearSoftmax"), ("Identity", slice(1))),
+    "FusedConv": ("Conv", slice(2)),
+    "FusedGemm": ("Gemm", slice(2)),
+    **dict.fromkeys(
+        (
+            *("QLinearSigmoid", "QLinearLeakyRelu", "QLinearSoftmax", "BiasGelu", "FastGelu", "Gelu", "QuickGelu"),
+            *("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"),
+        ),
+        ("Identity", slice(1)),
+    ),
     **{name: (name, slice(None)) for name in ("QuantizeLinear", "DequantizeLinear")},
 }
-"""Operator -> the standard one, and which inputs that has: the others are scales and zero points."""
+"""Operator -> the standard one, and which inputs that has: the others are scales, zero points, or what is added."""
 
 
 def state_standard(graph: Any) -> None:
@@ -47,14 +55,24 @@ def _standard(node: Any, graph: Any) -> list[Any]:
         weight = f"{outputs[0]}/weight"
         graph.input.append(helper.make_tensor_value_info(weight, TensorProto.FLOAT, [given["K"], given["N"]]))
         return [helper.make_node("MatMul", [inputs[0], weight], outputs)]
-    if name == "FusedMatMul" and not (given.get("transBatchA") or given.get("transBatchB")):
-        turned = [i for i, flag in enumerate(("transA", "transB")) if given.get(flag)]
-        nodes = [
-            helper.make_node("Einsum", [inputs[i]], [f"{outputs[0]}/{i}"], equation="...km->...mk") for i in turned
+    if name == "FusedMatMul":
+        operands = [f"{outputs[0]}/A", f"{outputs[0]}/B"]
+        return [
+            *(
+                helper.make_node("Einsum", [inputs[i]], [operands[i]], equation=_turn(given, side))
+                for i, side in enumerate("AB")
+            ),
+            helper.make_node("MatMul", operands, outputs),
         ]
-        operands = [f"{outputs[0]}/{i}" if i in turned else inputs[i] for i in range(2)]
-        return [*nodes, helper.make_node("MatMul", operands, outputs)]
     if name in STANDARD and not given.get("channels_last"):
         standard, chosen = STANDARD[name]
+        if standard == "Identity":  # the fourth result of a norm is its input and the skip
+            return [helper.make_node(standard, inputs[:1], [each]) for each in node.output[::3] if each]
         return [helper.make_node(standard, inputs[chosen], outputs, **given)]
     return [node]
+
+
+def _turn(given: dict[str, Any], side: str) -> str:
+    """How an operand becomes (*, rows, columns): ``trans`` changes these two, ``transBatch`` has the first before the batch."""
+    first, last = "ji" if given.get(f"trans{side}") else "ij"
+    return f"{first}...{last}->...ij" if given.get(f"transBatch{side}") else f"...{first}{last}->...ij"

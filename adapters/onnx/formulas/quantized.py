@@ -1,6 +1,6 @@
 """Work formulas of operators on quantised numbers, and of ONNX Runtime's (com.microsoft).
 
-Multiply-adds are those of the product that they represent; what the scales of such a product cost is a kernel's choice.
+Multiply-adds are those of the product that they represent; what its scales and activations cost is a kernel's choice.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ def _dequantize(op: Op) -> Work:
     return (MUL + ADD * (len(op.inputs) > 2)) * n_out(op)
 
 
-def _refuse_scales(op: Op, product: Work) -> Work:
-    raise UnknownWork(f"what the scales of {op.op} cost is not recorded", SINGLE_COMPONENTS, product)
+def _refuse_rest(op: Op, product: Work) -> Work:
+    raise UnknownWork(f"what {op.op} does beside its products is a kernel's choice", SINGLE_COMPONENTS, product)
 
 
-def _quantized_product(op: Op) -> Work:
+def _product_beside_others(op: Op) -> Work:
     # x, its scale and zero point, w, ...; STANDARD says which of them are x and w
     name, chosen = STANDARD.get(op.op.rpartition(".")[2], ("MatMul", slice(0, 4, 3)))
     plain = find(f"onnx.{name}")
     assert plain is not None
-    return _refuse_scales(op, plain.compute(op._replace(inputs=op.inputs[chosen])).only(("mac", "accumulators")))
+    return _refuse_rest(op, plain.compute(op._replace(inputs=op.inputs[chosen])).only(("mac", "accumulators")))
 
 
 def _matmul_of_bits(op: Op) -> Work:
     # A (*, K), B (N, blocks of K, bytes), scales
-    return _refuse_scales(op, dots(n_out(op), int(attr(op, "K"))))
+    return _refuse_rest(op, dots(n_out(op), int(attr(op, "K"))))
 
 
 def _fused_matmul(op: Op) -> Work:
@@ -57,15 +57,15 @@ def _fused_matmul(op: Op) -> Work:
 formulas({
     "onnx.QLinearConv onnx.QLinearMatMul "
     + " ".join(f"{MICROSOFT}.{name}" for name, (standard, _) in STANDARD.items() if standard in _PRODUCTS): (
-        f"the products of Conv, MatMul or Gemm; the work of the scales is not fixed: {_SPEC}; {_RUNTIME}", _quantized_product
+        f"the products of Conv, MatMul or Gemm; the rest is not fixed: {_SPEC}; {_RUNTIME}", _product_beside_others
     ),
     f"{MICROSOFT}.MatMulNBits": (
-        f"dot products of K terms; the work of the scales is not fixed: {_RUNTIME}", _matmul_of_bits
+        f"dot products of K terms; the rest is not fixed: {_RUNTIME}", _matmul_of_bits
     ),
     f"{MICROSOFT}.FusedMatMul": (f"alpha * A' @ B': {_RUNTIME}", _fused_matmul),
 })  # fmt: skip
 register_unfixed(
-    f"what the scales cost is a kernel's choice ({_RUNTIME})",
+    f"what its scales cost, or how it is fused, is a kernel's choice ({_RUNTIME})",
     " ".join(name for name, (standard, _) in STANDARD.items() if standard not in (*_PRODUCTS, name))
     + " QLinearReduceMean QLinearWhere",
     f"{MICROSOFT}.",

@@ -134,6 +134,10 @@ BITS: dict[str, Any] = {"K": 64, "N": 5, "bits": 4, "block_size": 32}
         (RUNTIME, "MatMulNBits", [(F, (7, 2, 64)), (BYTES, (5, 2, 16)), (F, (10,))], BITS, (7, 2, 5), (70, 64)),
         (RUNTIME, "DynamicQuantizeMatMul", [(F, (2, 3)), (BYTES, (3, 5)), (F, ())], {}, (2, 5), (10, 3)),
         (RUNTIME, "MatMulIntegerToFloat", [(BYTES, (2, 3)), (BYTES, (3, 5)), (F, ()), (F, ())], {}, (2, 5), (10, 3)),
+        (RUNTIME, "FusedConv", [(F, (1, 4, 8, 8)), (F, (6, 4, 3, 3))], {"activation": "Relu"}, (1, 6, 6, 6),
+         (6 * 6 * 6, 4 * 9)),
+        (RUNTIME, "FusedGemm", [(F, (4, 2)), (F, (4, 6))], {"transA": 1, "activation": "Relu"}, (2, 6), (12, 4)),
+        (RUNTIME, "BiasGelu", [(F, (2, 3)), (F, (3,))], {}, (2, 3), (0, 1)),
         (RUNTIME, "QLinearAdd", [(BYTES, (2, 3)), *SCALES, (BYTES, (1, 3)), *SCALES, *SCALES], {}, (2, 3), (0, 1)),
         (RUNTIME, "QLinearSigmoid", [(BYTES, (2, 3)), *SCALES, *SCALES], {}, (2, 3), (0, 1)),
         (RUNTIME, "QLinearConcat", [*SCALES, (BYTES, (2, 3)), *SCALES, (BYTES, (2, 4)), *SCALES], {"axis": 1}, (2, 7),
@@ -141,10 +145,10 @@ BITS: dict[str, Any] = {"K": 64, "N": 5, "bits": 4, "block_size": 32}
         (RUNTIME, "QLinearGlobalAveragePool", [(BYTES, (2, 3, 4, 5)), *SCALES, *SCALES], {}, (2, 3, 1, 1), (0, 1)),
     ],
 )  # fmt: skip
-def test_quantised_products(
+def test_products_beside_other_work(
     domain: str, name: str, inputs: list[Input], attrs: dict[str, Any], shape: Any, work: tuple[int, int]
 ) -> None:
-    """So many dot products of so many terms; what the scales cost is not known."""
+    """So many dot products of so many terms; what scales and activations cost is not known."""
     op = traced(domain, name, inputs, attrs)
     (dots, terms), part = work, known_part(op)
     assert op.outputs[0].shape == shape
@@ -158,13 +162,33 @@ def test_quantised_products(
         (((7, 2, 3), (3, 5)), {}, 3),
         (((7, 2, 3), (7, 5, 3)), {"transB": 1, "alpha": 0.5}, 3),
         (((7, 3, 2), (5, 3)), {"transA": 1, "transB": 1}, 3),
+        (((2, 7, 3), (3, 7, 5)), {"transBatchA": 1, "transBatchB": 1}, 3),
+        (((3, 7, 2), (5, 7, 3)), {"transA": 1, "transB": 1, "transBatchA": 1, "transBatchB": 1}, 3),
     ],
 )  # fmt: skip
 def test_a_product_with_its_transposes_and_a_factor(shapes: Any, attrs: dict[str, Any], terms: int) -> None:
     op = traced(RUNTIME, "FusedMatMul", [(F, shape) for shape in shapes], attrs)
     outputs = (7 if len(shapes[0]) == 3 else 1) * 2 * 5
+    assert op.outputs[0].shape == (*[7] * (len(shapes[0]) - 2), 2, 5)
     scaled = Work(mul=outputs if "alpha" in attrs else 0)
     assert known_part(op) == Known(Work(mac=outputs * terms, accumulators=outputs) + scaled)
+
+
+def test_both_results_of_a_norm_with_a_skip_have_sizes() -> None:
+    """(2, 3) and (2, 3) added; the sum and its norm are multiplied by (3, 5) each."""
+    nodes = [
+        helper.make_node("SkipLayerNormalization", ["x", "x", "g"], ["n", "", "", "s"], domain=RUNTIME),
+        helper.make_node("MatMul", ["n", "w"], ["a"]),
+        helper.make_node("MatMul", ["s", "w"], ["b"]),
+        helper.make_node("Add", ["a", "b"], ["y"]),
+    ]
+    held = [helper.make_tensor("g", F, (3,), [1] * 3), helper.make_tensor("w", F, (3, 5), range(15))]
+    x, y = (helper.make_tensor_value_info(name, F, shape) for name, shape in (("x", (2, 3)), ("y", (2, 5))))
+    opsets = [helper.make_opsetid("", NEWEST), helper.make_opsetid(RUNTIME, 1)]
+    model = helper.make_model(helper.make_graph(nodes, "g", [x], [y], held), opset_imports=opsets)
+    found = [known_part(op) for op in trace(read_model(model.SerializeToString(), "m.onnx", None)[0]).ops]
+    assert sum(part.work.mac for part in found) == 2 * 30
+    assert [part.unknown for part in found[1:]] == [frozenset()] * 3
 
 
 def test_a_model_as_a_quantiser_writes_it_has_its_products_alone() -> None:
