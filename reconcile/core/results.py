@@ -86,14 +86,14 @@ class TraceResult:
     state: State
     reason: str
     complete: bool
-    device: str
-    versions: Mapping[str, str]
-    rows: tuple[TraceRow, ...]
-    unknown: tuple[Unknown, ...]
-    no_arithmetic: Mapping[str, int]
-    integer_ops: Mapping[str, int]
-    totals: Mapping[str, int]
-    notes: tuple[str, ...]
+    device: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    rows: tuple[TraceRow, ...] = ()
+    unknown: tuple[Unknown, ...] = ()
+    no_arithmetic: Mapping[str, int] = field(default_factory=dict)
+    integer_ops: Mapping[str, int] = field(default_factory=dict)
+    totals: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
     unweighed: tuple[Unknown, ...] = ()
     stated: Mapping[str, int] = field(default_factory=dict)
     parameters: Mapping[str, int] = field(default_factory=dict)
@@ -154,15 +154,15 @@ class LedgerResult:
     reason: str
     unit: str
     device: str
-    versions: Mapping[str, str]
-    total: int | None
-    normalised_total: int | None
-    entries: tuple[Entry, ...]
-    checked: int
-    unchecked: int
-    mismatches: tuple[Mismatch, ...]
-    unsupported: Mapping[str, int]
-    notes: tuple[str, ...]
+    versions: Mapping[str, str] = field(default_factory=dict)
+    total: int | None = None
+    normalised_total: int | None = None
+    entries: tuple[Entry, ...] = ()
+    checked: int = 0
+    unchecked: int = 0
+    mismatches: tuple[Mismatch, ...] = ()
+    unsupported: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,41 +119,11 @@ def books_of(found: Facts, conventions: Conventions) -> Books:
 
 
 def _missing_trace(missing: Missing) -> TraceResult:
-    return TraceResult(
-        name=trace_name(missing.framework),
-        framework=missing.framework,
-        state=missing.state,
-        reason=missing.reason,
-        complete=False,
-        device="",
-        versions={},
-        rows=(),
-        unknown=(),
-        no_arithmetic={},
-        integer_ops={},
-        totals={},
-        notes=(),
-    )
+    return TraceResult(trace_name(missing.framework), missing.framework, missing.state, missing.reason, complete=False)
 
 
 def _missing_ledger(missing: Missing) -> LedgerResult:
-    return LedgerResult(
-        counter=missing.name,
-        framework=missing.framework,
-        state=missing.state,
-        reason=missing.reason,
-        unit=missing.unit,
-        device=missing.device,
-        versions={},
-        total=None,
-        normalised_total=None,
-        entries=(),
-        checked=0,
-        unchecked=0,
-        mismatches=(),
-        unsupported={},
-        notes=(),
-    )
+    return LedgerResult(missing.name, missing.framework, missing.state, missing.reason, missing.unit, missing.device)
 
 
 def _add_open_residuals(

@@ -26,7 +26,7 @@ from ..worker.user_code import describe_user_error, kind
 from . import user_models
 from .ownership import check_owner
 from .request import RunRequest
-from .runner import absent, counters_of_request, make_unseeing
+from .runner import absent, make_unseeing, worker_request
 from .workers.supervisor import Event
 
 
@@ -87,25 +87,14 @@ def _request(
     specs = [inputs] if isinstance(inputs, str) else inputs
     textual = isinstance(specs, Sequence) and specs and all(isinstance(item, str) for item in specs)
     read = user_models.read_inputs(specs) if textual else ()
-    return WorkerRequest(
-        framework=framework,
-        tasks=(TRACE, *counters),
-        out="",
-        counters=counters_of_request(counters),
-        known={record.name: record.package for record in frameworks().values()},
-        model=UserModel(
-            factory=name,
-            name=name,
-            params={framework.name: name},
-            frameworks=(framework.name,),
-            inputs=tuple((i.name, i.shape, i.dtype) for i in read),
-        ),
-        device=request.device,
-        training=request.training,
-        standard=request.standard,
-        context=request.context,
-        quick=request.quick,
+    user_model = UserModel(
+        factory=name,
+        name=name,
+        params={framework.name: name},
+        frameworks=(framework.name,),
+        inputs=tuple((i.name, i.shape, i.dtype) for i in read),
     )
+    return worker_request(request, framework, counters, (TRACE, *counters), model=user_model)
 
 
 def collect_live(

@@ -80,7 +80,6 @@ def start_workers(
     tool = pack(folder)
     lent = str(lend(folder / "lent", request.python_version)) if request.python_version else ""
     python = Interpreter(Path(request.python), request.user_python) if request.python else Interpreter()
-    packages = {record.name: record.package for record in frameworks().values()}
     for framework in frameworks().values():
         own_counters = [c for c in counters if known_counters()[c].framework == framework.name]
         counted = any(counter.framework == framework.name and counter.default for counter in known_counters().values())
@@ -89,20 +88,14 @@ def start_workers(
         seeing = [c for c in own_counters if not (request.training and known_counters()[c].blind)]
         for number, (variables, together) in enumerate(_groups(request, seeing if counting else [])):
             own = [c for c in seeing if c in together]
-            body = WorkerRequest(
-                framework=framework,
+            body = worker_request(
+                request,
+                framework,
+                own,
                 tasks=tuple(at_point(task, index) for index in range(len(points) or 1) for task in together),
-                out="",
-                counters=counters_of_request(own),
-                known=packages,
                 lent=lent,
                 brought=_find_worker_packages(framework, own),
-                device=request.device,
                 recipe=known_counters()[own_counters[0]].recipe if own_counters and not request.factories else "",
-                training=request.training,
-                standard=request.standard,
-                context=request.context,
-                quick=request.quick,
                 lacking=describe_lacking(framework, request),
                 points=tuple(
                     (dict(p.overrides), tuple((i.name, i.shape, i.dtype) for i in p.inputs), p.fused) for p in points
@@ -186,6 +179,25 @@ def make_unseeing(name: str) -> Missing:
 def counters_of_request(counters: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Each counter's capture module and the package that it imports, for the field of a worker's request."""
     return {name: (relative(known_counters()[name].module), known_counters()[name].package) for name in counters}
+
+
+def worker_request(
+    request: RunRequest, framework: Framework, counters: Sequence[str], tasks: tuple[str, ...], **fields: Any
+) -> WorkerRequest:
+    """The request to what works beside a framework, with these further fields."""
+    return WorkerRequest(
+        framework,
+        tasks,
+        out="",
+        counters=counters_of_request(counters),
+        known={record.name: record.package for record in frameworks().values()},
+        device=request.device,
+        training=request.training,
+        standard=request.standard,
+        context=request.context,
+        quick=request.quick,
+        **fields,
+    )
 
 
 def _find_worker_packages(framework: Framework, counters: Sequence[str]) -> dict[str, str]:
