@@ -6,13 +6,11 @@ you name it. ``reports/formulas.md`` is made from them. `make formulas` compares
 
 from __future__ import annotations
 
-import csv
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
-from reconcile.core import table
 from reconcile.core.atomic import write_file
 from reconcile.core.errors import UsageError
 from reconcile.core.escaping import markdown
@@ -22,6 +20,7 @@ from reconcile.products.formula.formula import Formula, formula
 from reconcile.products.formula.report import plain
 from reconcile.products.formula.run_points import run_at
 from reconcile.products.formula.variables import Template, read_variables
+from tests.zoo import csv_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "reports/formulas.csv"
@@ -100,16 +99,13 @@ def rows_of(pair: str) -> Iterator[Row]:
 
 def read() -> list[Row]:
     """The committed rows."""
-    if not DATA.exists():
-        return []
-    with DATA.open(newline="", encoding="utf-8") as file:
-        return [Row(**{name: table.read_cell(cell) for name, cell in line.items()}) for line in csv.DictReader(file)]
+    return csv_rows.read(DATA, Row)
 
 
 def write(rows: Sequence[Row]) -> None:
     """The file and the page."""
     ordered = sorted(rows, key=lambda row: row.pair)  # stable: the counts of a pair keep their order
-    write_file(DATA, table.format_csv([[field.name for field in fields(Row)], *map(astuple, ordered)]))
+    csv_rows.write(DATA, Row, ordered)
     write_file(DATA.with_suffix(".md"), page(ordered))
 
 

@@ -7,6 +7,7 @@ rank's shard.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import torch
@@ -38,7 +39,7 @@ def pieces(value: Any) -> list[FlatParameter]:
     """The parameters of a flat tensor. A tensor that has all of them gives the whole of each."""
     shapes = [[int(n) for n in shape] for shape in value._shapes]
     parts = list(getattr(value, "_shard_param_infos", ()))
-    sizes = [product(shape) for shape in shapes]
+    sizes = [math.prod(shape) for shape in shapes]
     if len(parts) == len(shapes) and int(value.numel()) < sum(sizes):
         sizes = [int(part.numel_in_shard or 0) for part in parts]
     found = []
@@ -67,11 +68,3 @@ def views(module: torch.nn.Module) -> dict[tuple[int, str], list[int]]:
                 for owner, name in part.owners:
                     found[(id(owner), name)] = part.shape
     return found
-
-
-def product(shape: list[int]) -> int:
-    """How many elements a tensor of this shape has."""
-    size = 1
-    for n in shape:
-        size *= n
-    return size

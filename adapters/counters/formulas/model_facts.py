@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
 import torch
 
 from .config_fields import FIELDS
-from .flat_parameters import is_flat, padded_elements, pieces, plain, product, views
+from .flat_parameters import is_flat, padded_elements, pieces, plain, views
 from .terms import EXPERT
 
 INDEX = "indexer"
@@ -204,11 +205,11 @@ def matrices(weights: list[dict[str, Any]], facts: dict[str, Any]) -> int:
         [w for w in weights if w["routed"] and len(w["shape"]) > 1 and not w["name"].endswith("bias")],
     )
     if routed:
-        return sum(product(weight["shape"]) for weight in routed) // (h * facts["fe"] * facts["E"])
+        return sum(math.prod(weight["shape"]) for weight in routed) // (h * facts["fe"] * facts["E"])
     flat = [w for w in weights if len(w["shape"]) > 1 and h in w["shape"] and {f, 2 * f} & set(w["shape"][-2:])]
     if facts.get("n", 0) * facts.get("d", 0) in (f, 2 * f):
         flat = [w for w in flat if not any("att" in word for word in w["owners"][0].split("."))]
-    return sum(product(weight["shape"]) for weight in flat) // (h * f)
+    return sum(math.prod(weight["shape"]) for weight in flat) // (h * f)
 
 
 def head_path(weights: list[dict[str, Any]], facts: dict[str, Any]) -> str:
