@@ -21,6 +21,9 @@ EXIT_CRASHED = 4
 SHOWN = 160
 """Characters of a name that an error shows: a name may have thousands."""
 
+LISTED = 800
+"""Characters of a list of names in an error."""
+
 _FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 
@@ -54,11 +57,13 @@ class PackageMissing(ReconcileError, ImportError):
 def unknown(kind: str, name: str, names: Iterable[str]) -> UsageError:
     """The error for an unknown name; it suggests those that contain it, or else the nearest ones."""
     import difflib
+    from textwrap import shorten
 
     choices = sorted(names)
     near = [choice for choice in choices if name and name in choice][:3]
     near = near or difflib.get_close_matches(name, choices, n=3, cutoff=0.4)
-    hint = f"Did you mean {' or '.join(near)}?" if near else f"Choose from: {', '.join(choices)}."
+    listed = shorten(", ".join(choices), LISTED, placeholder=" and others")
+    hint = f"Did you mean {' or '.join(near)}?" if near else f"Choose from: {listed}."
     hint = "Give each name by itself: repeat the option." if "," in name else hint
     return UsageError(f"unknown {kind} {short(name)}. {hint}")
 
