@@ -151,7 +151,7 @@ class Formula(NamedTuple):
 _REGISTRY: dict[str, Formula] = {}
 _VARIANTS: dict[str, dict[str, Formula]] = {"complex": {}, "sparse": {}}
 """Formulas of ops on complex numbers, and on sparse tensors, by kind."""
-_GIVEN: dict[str, Formula] = {}
+GIVEN: dict[str, Formula] = {}
 """The formulas of the user's files, for ops with a formula of the tool's own as well."""
 _POINTWISE: set[str] = set()
 _OPAQUE: set[str] = set()
@@ -263,7 +263,7 @@ def _add_to_registry(entry: Formula, registry: dict[str, Formula] = _REGISTRY) -
     if _collected is not None:
         registry = _collected
         known = earlier if earlier and earlier.zero_reason not in ("", CONTROL_FLOW) else None
-        earlier = _collected.get(entry.op) or _GIVEN.get(entry.op) or known
+        earlier = _collected.get(entry.op) or GIVEN.get(entry.op) or known
     if earlier is not None:
         raise ValueError(f"op {entry.op!r} already has a work formula ({earlier.source})")
     registry[entry.op] = entry
@@ -271,13 +271,8 @@ def _add_to_registry(entry: Formula, registry: dict[str, Formula] = _REGISTRY) -
 
 def give_formula(entry: Formula) -> None:
     """Register a user's formula: for an op that has none it is the only one."""
-    _GIVEN[entry.op] = entry
+    GIVEN[entry.op] = entry
     _REGISTRY.setdefault(entry.op, entry)
-
-
-def find_given(op: str) -> Formula | None:
-    """The user's formula for exactly this op name, or None."""
-    return _GIVEN.get(op)
 
 
 @contextmanager
@@ -289,7 +284,7 @@ def restore_registry() -> Iterator[None]:
     finally:
         _REGISTRY.clear()
         _REGISTRY.update(before)
-        _GIVEN.clear()
+        GIVEN.clear()
 
 
 def find(op: str) -> Formula | None:

@@ -19,6 +19,7 @@ from ..core.records import CUT, INSIDE, PARTS, POINTWISE, REGISTERED, REST, STOR
 from ..core.registry import frameworks
 from ..core.work import (
     COMPONENTS,
+    GIVEN,
     MASKED,
     SINGLE_COMPONENTS,
     ZERO,
@@ -28,7 +29,6 @@ from ..core.work import (
     Work,
     check_work,
     find,
-    find_given,
     find_variant,
     formula,
     is_opaque,
@@ -139,7 +139,7 @@ def signature(op: Op) -> Hashable:
 
 def is_ours(op: str) -> bool:
     """Whether no user's formula gives the work of ops of this name: such a formula may read the layer."""
-    return find_given(op) is None and find(op) is _ours.get(op)
+    return op not in GIVEN and find(op) is _ours.get(op)
 
 
 def known_part(op: Op) -> Known:
@@ -173,7 +173,7 @@ def work_of(op: Op) -> Work:
     record or returns invalid work. Any other error in a user's formula becomes a UsageError (formula_files.py). Such a formula
     is called for every record of its op whose work is not that of its parts, or none at all.
     """
-    given, entry, kind = find_given(op.op), formula_of(op.op), _kind(op)
+    given, entry, kind = GIVEN.get(op.op), formula_of(op.op), _kind(op)
     if entry is not None and REST in op.attrs:
         return ZERO
     if entry is given:
