@@ -63,10 +63,13 @@ def test_a_file_that_gives_an_op_is_called_where_its_work_is_unknown(tmp_path: P
 
 
 FFT = make("aten._fft_r2c", [FLOATS], [COMPLEX])
-LOOP = make("onnx.Loop", [FLOATS], [FLOATS], **{UNENTERED: "how often this loop runs is not constant"})
+LOOPS = [
+    make(name, [FLOATS], [FLOATS], **{UNENTERED: "how often it runs is not constant"})
+    for name in ("While", "onnx.Loop", "lax.while", "lax.pallas_call")
+]
 
 
-@pytest.mark.parametrize("op", [FFT, LOOP, make("lax.pallas_call", [FLOATS], [FLOATS], **{UNENTERED: "why"})])
+@pytest.mark.parametrize("op", [FFT, *LOOPS])
 def test_what_the_file_says_is_the_work(tmp_path: Path, op: Op) -> None:
     with pytest.raises(UnknownWork):
         work_of(op)
@@ -75,11 +78,11 @@ def test_what_the_file_says_is_the_work(tmp_path: Path, op: Op) -> None:
 
 
 def test_a_loop_that_was_entered_needs_none(tmp_path: Path) -> None:
-    give(tmp_path, ["onnx.Loop"], "return Work(mul=5)")
-    assert work_of(LOOP._replace(attrs={})) == Work()
+    give(tmp_path, ["While"], "return Work(mul=5)")
+    assert work_of(LOOPS[0]._replace(attrs={})) == Work()
     assert not called
 
 
 def test_what_does_no_arithmetic_gets_no_formula(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"op 'onnx\.Reshape' already has a work formula \(another shape"):
-        give(tmp_path, ["onnx.Reshape"], "return Work(mul=5)")
+    with pytest.raises(UsageError, match=r"op 'Reshape' already has a work formula \(another shape"):
+        give(tmp_path, ["Reshape"], "return Work(mul=5)")
