@@ -50,6 +50,7 @@ from .tracing.nodes import (
     newest,
 )
 from .tracing.opened_kernels import OpenedKernel, Part, split_kernel
+from .tracing.operator_facts import is_move
 from .tracing.recorder import Recorder, is_work
 from .tracing.records import storage_of, tensor_record, tensors_in
 from .tracing.tensor_memory import weak_reference
@@ -108,14 +109,14 @@ class Pass:
 
 
 class Unrecorded(TorchDispatchMode):
-    """On a thread that a training step starts: what runs there belongs to no phase that a recorder follows."""
+    """On a thread that a training step starts: what computes there belongs to no phase that a recorder follows."""
 
     def __init__(self, path: TrainingPath, layer: str) -> None:
         super().__init__()
         self.path, self.layer = path, layer
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if is_work(func):
+        if is_work(func) and not is_move(func._schema):
             self.path.unseen.append(self.layer)
         return func(*args, **(kwargs or {}))
 

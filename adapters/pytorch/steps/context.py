@@ -47,6 +47,7 @@ GENERATOR_NOT_BEGUN = (
 )
 OF_ITS_OWN, OF_SEVERAL = " of the program's own", "of %d that the program has"
 """Which optimizer stepped, after how often one did."""
+FOR_SHAPES = "%d of the calls of a model were on tensors without values (meta), which give shapes: nothing runs there"
 NOTHING_RAN = "nothing ran in the step: no operator of PyTorch was called on this thread"
 
 
@@ -246,6 +247,7 @@ class StepContext:
             self.describe_step(),
             *self.called_with(),
             *self.notes,
+            *([FOR_SHAPES % recorder.for_shapes] if recorder.for_shapes else []),
             *([COMPILE_WAS_OFF] if self.is_compiled() else []),
         )
         return finish_trace(recorder, self.device, notes)._replace(versions=self.versions())

@@ -83,6 +83,8 @@ class StepRecorder(TrainingRecorder):
         self.updates = 0  # of weights by the program itself, after a backward pass
         self._updated = 0  # the backward passes before the last of these
         self.passes = 0  # backward passes
+        self.for_shapes = 0  # calls of models on meta, which compute nothing
+        self._has_values = False  # whether a model has
         self._began = newest()  # nodes before this one were made before the step
         self._scripts: dict[int, bool] = {}  # by node: whether it is the gradients of a script
         self._weights: dict[int, Any] = {}  # storages of weights, which no pass lets go
@@ -119,13 +121,17 @@ class StepRecorder(TrainingRecorder):
         """See TrainingRecorder."""
         super().add_weight(tensor)
         if not is_lazy(tensor):
+            self._has_values = self._has_values or not tensor.is_meta
             self._weights.update([storage_of(tensor)])
 
     def _note_call(self, module: torch.nn.Module, given: Any) -> None:
         if self.paused or torch._C._current_autograd_node() is not None:
             return  # it is left out, or a checkpoint calls it again
-        self.calls.append((module, shapes_of(given)))
         tensors = given_tensors(given)
+        if self._has_values and tensors and all(t.is_meta for t in tensors):
+            self.for_shapes += 1
+            return
+        self.calls.append((module, shapes_of(given)))
         self.seal.hold_inputs(tensors)
         learns = torch.is_grad_enabled() and any(t.requires_grad for t in (*tensors, *module.parameters()))
         self._of_call = FORWARD if learns else INFERENCE
@@ -211,7 +217,10 @@ class StepRecorder(TrainingRecorder):
             self._operator_at = held
 
     def place(self, call: DispatchedCall) -> None:
-        """See Recorder."""
+        """See Recorder. What a model with values does on meta computes its shapes alone."""
+        if self._has_values and call.outputs and call.outputs[0].is_meta:
+            self.skip_call()
+            return
         node, now = torch._C._current_autograd_node(), newest()
         made = now > self._newest  # an op's node is made right before it is dispatched
         outside = node is None or (self.is_stepping and is_leaf(node))

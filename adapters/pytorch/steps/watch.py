@@ -19,7 +19,10 @@ from torch import distributed
 from torch.nn.modules import module as module_hooks
 from torch.optim import optimizer as optimizer_hooks
 
+from ...shared.keras_model import keras_of
+from ..tracing.tensor_memory import leaves_of
 from .context import StepContext, eager, list_optimizers
+from .recorder import given_tensors
 
 LEFT_OUT = "%d call%s of a model without gradients before the step, an evaluation or a generation, not counted"
 BEGINS_IN_A_MODE = (
@@ -56,6 +59,13 @@ def group_word() -> str:
         return str(store.compare_set(MARK, "", uuid4().hex).decode())
     except (AttributeError, RuntimeError):
         return ""
+
+
+def asks_shapes(module: torch.nn.Module, inputs: Any) -> bool:
+    """Whether a call of this module gives shapes alone: on tensors without values, which its weights have, or on symbols of Keras."""
+    tensors = given_tensors(inputs)
+    on_meta = bool(tensors) and all(t.is_meta for t in tensors) and not all(p.is_meta for p in module.parameters())
+    return on_meta or any(keras_of(value, "KerasTensor") for value in leaves_of(inputs))
 
 
 class Watch:
@@ -99,6 +109,8 @@ class Watch:
             return
         if torch._C._current_autograd_node() is None:
             self.calls += 1
+        if asks_shapes(module, inputs):
+            return
         trained = any(p.requires_grad for p in module.parameters())
         if self.call:
             if self.calls == self.call:

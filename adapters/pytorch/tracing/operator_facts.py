@@ -15,6 +15,19 @@ VALUES = ("number", "Tensor", "float", "complex", "Scalar")
 """Types of a schema's arguments that hold values; a whole number elsewhere is a size or an index."""
 
 
+COPIES = tuple(f"aten::{name}" for name in ("_to_copy", "clone", "copy_", "empty", "empty_strided", "item")) + (ITEM,)
+"""Operators that make memory for values, and that copy them into other memory, or out of it."""
+
+
+def is_move(schema: Any) -> bool:
+    """Whether an operator computes nothing: it copies values, or what it returns may be the memory that it was given, as of views
+    and of ``to``."""
+    returned = [each.alias_info for each in schema.returns]
+    return schema.name in COPIES or (
+        bool(returned) and all(info is not None and not info.is_write for info in returned)
+    )
+
+
 class OperatorFacts(NamedTuple):
     """What the seal has to know of an operator.
 

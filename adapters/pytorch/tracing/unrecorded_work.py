@@ -28,6 +28,7 @@ except ImportError:  # a PyTorch that was built without it
 from ....core.records import Problem
 from .launches import is_launching
 from .module_path import ModulePath
+from .operator_facts import is_move
 from .wrapped_functions import wrap_function
 
 THREAD, PROCESS = "(thread)", "(process)"
@@ -106,11 +107,11 @@ def _profile_block(path: ModulePath, problems: list[Problem], notes: list[str]) 
 
 
 def _note_other_threads(path: ModulePath, problems: list[Problem], others: list[threading.Thread], events: Any) -> None:
-    """Note the ops of threads that were there before; the workers of PyTorch's own pool run parts of an op that the caller
-    called, and are none by the system's number."""
+    """Note the ops that compute of threads that were there before; the workers of PyTorch's own pool run parts of an op that the
+    caller called, and are none by the system's number."""
     theirs = {thread.native_id for thread in [*others, *threading.enumerate()]} - path.threads
     ops = dict.fromkeys(_op(event) for event in events if event.device_resource_id() in theirs)
-    names = [name for name in ops if name]
+    names = [name for name in ops if name and not _is_move(name)]
     if names:
         shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
         problems.append(Problem("", THREAD, "", RAN_ON_EARLIER_THREADS % shown))
@@ -127,6 +128,13 @@ def _op(event: Any) -> str:
     """The op of a profiler's event, '' for one of its marks."""
     space, _, name = event.name().partition("::")
     return "" if not name or space == "profiler" else f"{space}.{name}"
+
+
+def _is_move(op: str) -> bool:
+    """Whether it computes nothing, by each of its overloads."""
+    space, _, name = op.partition(".")
+    schemas = torch._C._jit_get_schemas_for_operator(f"{space}::{name}")
+    return bool(schemas) and all(map(is_move, schemas))
 
 
 def _started_profiler(on_gpu: bool) -> Callable[[], Any] | None:

@@ -156,6 +156,20 @@ def test_of_a_model_alone_nothing_is_loss_or_other() -> None:
     assert step.table["work (torch)"].to_dict()["(after the call)"] == 2 * ROWS * OUT * OUT
 
 
+def test_a_call_for_shapes_is_no_work() -> None:
+    """Keras asks so for the sizes of what a model returns."""
+    net = nets.mlp()
+
+    def run() -> None:
+        on_meta = {name: weight.to("meta") for name, weight in net.state_dict().items()}
+        torch.func.functional_call(net, on_meta, rows().to("meta"))
+        net(rows()).sum().backward()
+
+    step = counted(run, net)
+    assert step.metrics()["flops"] == step.result.ledgers[0].total == nets.MLP_STEP
+    assert [note for note in step.result.traces[0].notes if "without values (meta)" in note] != []
+
+
 def test_a_data_loader_s_workers_are_told_and_not_counted(semaphores: None) -> None:
     """The batches come from other processes, in the middle of the step; what any other process sends withholds the number."""
     rows_of_data, width, out, batch = 12, 6, 5, 4

@@ -65,6 +65,23 @@ def test_a_thread_that_only_waits_is_no_gap(pool: ThreadPoolExecutor, of: str) -
     assert problems(torch.sin, of) == []
 
 
+@pytest.mark.parametrize("of", PASSES)
+def test_a_thread_that_moves_values_is_no_gap(pool: ThreadPoolExecutor, of: str) -> None:
+    """As those of Keras that make numbers of its logs."""
+
+    def read(x: Any) -> Any:
+        pool.submit(lambda: x.detach().to("cpu", torch.float64).clone().view(-1).resolve_conj()).result()
+        return x
+
+    def read_on_new_thread(x: Any) -> Any:
+        with ThreadPoolExecutor(1) as threads:
+            threads.submit(lambda: x.detach().to("cpu", torch.float64).clone().view(-1)[0]).result()
+        return x
+
+    assert problems(read, of) == []
+    assert problems(read_on_new_thread, of) == []
+
+
 def test_a_worker_of_pytorchs_own_pool_is_no_foreign_thread(pool: ThreadPoolExecutor) -> None:
     """The gradient of causal attention on the CPU makes tensors on the threads that share its work."""
 
