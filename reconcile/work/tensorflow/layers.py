@@ -3,29 +3,54 @@
 from __future__ import annotations
 
 from ...core.records import Op
-from ...core.work import Work, formulas, prod
+from ...core.work import UnknownWork, Work, formulas, prod
 from .. import gradients, normalization, pooling
 from ..convolution import convolution, filter_gradient, taps_tf, transposed_convolution
 from ..shapes import attr, ints, n_in, n_out, out_shape, rows_along, shape
-from .windows import windows
 
 _CONV = "dense convolution, convolution.py: TensorFlow core/kernels/conv_ops.cc, conv_ops_3d.cc"
+Sizes = tuple[int, ...]
+
+
+def _pool_windows(op: Op, wide: Sizes, small: Sizes, taps: Sizes = (), rates: Sizes = ()) -> tuple[int, int]:
+    """(elements read, windows that read any) of a pool from ``wide`` to ``small``, forward or backward, clipped to the input.
+
+    All lists have a number for each dimension, batch and channels included, in the order of ``data_format``: ksize unless
+    ``taps`` is given, strides, rates (1 unless given), and two of explicit_paddings.
+    """
+    taps, strides = taps or ints(op, "ksize"), ints(op, "strides")
+    rates = rates or (1,) * len(taps)
+    if not len(wide) == len(small) == len(taps) == len(strides) == len(rates):
+        raise UnknownWork(f"{op.op} of {list(wide)} with windows of {list(taps)}")
+    sides = list(zip(wide, small, taps, strides, rates, strict=True))
+    padding = attr(op, "padding")
+    if padding == "EXPLICIT":
+        before = ints(op, "explicit_paddings")[::2]
+    elif padding == "SAME":
+        before = tuple(pooling.same_padding(*side) // 2 for side in sides)
+    elif padding == "VALID":
+        before = (0,) * len(sides)
+    else:
+        raise UnknownWork(f"{op.op} with the padding {padding}")
+    return pooling.clipped_reads(
+        1, [pooling.Axis(*side[:4], edge, side[4]) for side, edge in zip(sides, before, strict=True)]
+    )
 
 
 def _dilation(op: Op) -> Work:
     # input (B, H, W, C), filter (kh, kw, C)
-    reads, outputs = windows(op, shape(op), out_shape(op), (1, *shape(op, 1)[:2], 1), ints(op, "rates"))
+    reads, outputs = _pool_windows(op, shape(op), out_shape(op), (1, *shape(op, 1)[:2], 1), ints(op, "rates"))
     return Work(add=reads) + pooling.max_pool(reads, outputs)
 
 
 def _sought_again(op: Op) -> Work:
     # orig_input, orig_output, grad
-    return pooling.max_pool(*windows(op, shape(op), shape(op, 1))) + Work(add=n_in(op, 1))
+    return pooling.max_pool(*_pool_windows(op, shape(op), shape(op, 1))) + Work(add=n_in(op, 1))
 
 
 def _avg_pool_grad(op: Op) -> Work:
     # orig_input_shape (rank,), grad
-    return gradients.avg_pool(n_in(op, 1), windows(op, out_shape(op), shape(op, 1))[0])
+    return gradients.avg_pool(n_in(op, 1), _pool_windows(op, out_shape(op), shape(op, 1))[0])
 
 
 def _batch_norm(op: Op) -> Work:
@@ -76,11 +101,11 @@ formulas({
     "MaxPool MaxPool3D MaxPoolWithArgmax": (
         "pooling.max_pool, windows clipped to the input: core/kernels/pooling_ops_common.h, maxpooling_op.cc, "
         "pooling_ops_3d.cc",
-        lambda op: pooling.max_pool(*windows(op, shape(op), out_shape(op))),
+        lambda op: pooling.max_pool(*_pool_windows(op, shape(op), out_shape(op))),
     ),
     "AvgPool AvgPool3D": (
         "pooling.avg_pool, windows clipped to the input: core/kernels/avgpooling_op.cc, eigen_pooling.h",
-        lambda op: pooling.avg_pool(*windows(op, shape(op), out_shape(op))),
+        lambda op: pooling.avg_pool(*_pool_windows(op, shape(op), out_shape(op))),
     ),
     "AvgPoolGrad AvgPool3DGrad": (
         "gradients.avg_pool, windows clipped to the input: core/kernels/avgpooling_op.cc, pooling_ops_3d.cc", _avg_pool_grad
