@@ -37,6 +37,12 @@ def told(python: Path) -> Any:
     return json.loads(printed.splitlines()[-1])
 
 
+@pytest.fixture(scope="module")
+def compiled(python: Path) -> Any:
+    """The same, of kernels that were compiled for a GPU and not run."""
+    return json.loads(output_of(HERE.with_name("triton_nets.py"), python=python).splitlines()[-1])
+
+
 def launch(a: list[int], b: list[int], layer: str = "inner", phase: str = "forward", **more: int) -> list[Any]:
     """The op of a product (M, K) x (K, N), whose multiply-adds are known: blocks divide its sizes."""
     grid = [a[0] // BLOCK, b[1] // BLOCK]
@@ -74,6 +80,9 @@ def test_within_an_operator_it_is_that_one(told: Any) -> None:
         # 28 rows and 61 terms: whole blocks of 16 x 16, and of 32 terms
         ("tutorial", "triton.tutorial", (2 * 2) * 2 * BLOCK * BLOCK * 32),
         ("causal", "triton.flash", (1 + 2 + 3) * 2 * BLOCK * BLOCK * INNER),
+        # programs at 0, 1 and 2, each other tile from there: one product more for each tile, two for odd ones
+        ("tiles", "triton.tiles", (1 + 2 + 3 + (2 + 4 + 6 + 3) + (1 + 2)) * BLOCK**3),
+        ("halves", "triton.halves", 3 * BLOCK**3),
         ("lengths", "triton.flash", (2 + 1 + 2) * 2 * BLOCK * BLOCK * INNER),
     ],
 )
@@ -89,6 +98,14 @@ def test_a_step_has_the_kernels_of_its_gradients(told: Any) -> None:
     expected = [launch(X, WEIGHT, B=BLOCK), launch(gradient, [WIDE, INNER], B=BLOCK)]
     expected.append(launch([INNER, ROWS], gradient, B=BLOCK))
     assert (sorted(found, key=str), problems) == (sorted([[*op[:2], *op[3:]] for op in expected], key=str), [])
+
+
+def test_a_compiled_program_says_the_same(told: Any, compiled: Any) -> None:
+    unread = ("lengths", "halves")  # as long as memory says, and as a condition that is computed in the loop
+    assert [compiled[way][0][0][-1]["known"] for way in unread] == [None] * len(unread)
+    assert {way: compiled[way] for way in told if way not in unread} == {
+        way: found for way, found in told.items() if way not in unread
+    }
 
 
 def test_products_have_a_number_and_all_else_needs_a_formula(python: Path, tmp_path: Path) -> None:

@@ -6,12 +6,15 @@ Each has a layer ``inner`` with a kernel, which multiplies (ROWS, INNER) by (INN
 from __future__ import annotations
 
 import json
+from os import environ
 from typing import Any
 
 import torch
 import triton
 import triton.language as tl
 from torch import nn
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
 
 from reconcile.core.records import INSIDE
 from reconcile.work import known_part
@@ -79,6 +82,44 @@ def flash(q, lengths, out, causal, B: tl.constexpr, D: tl.constexpr):
     tl.store(out + rows[:, None] * D + inside[None, :], total / sums[:, None])
 
 
+@triton.jit
+def tiles(a, c, rows, count, B: tl.constexpr, STEP: tl.constexpr):
+    """Each program has some tiles, and squares every other one once more; those beyond ``count`` return at once."""
+    if tl.program_id(0) >= count:
+        return
+    at, width = tl.arange(0, B), 0
+    for tile in range(tl.program_id(0), rows // B, STEP):
+        width += tile % 2 + 1
+        total = tl.zeros((B, B), dtype=tl.float32)
+        x = tl.load(a + (tile * B + at)[:, None] * B + at[None, :])
+        for _ in range(width):
+            total = tl.dot(x, x, total)
+        if tile % 2 == 1:
+            total = tl.dot(total, total)
+        tl.store(c + (tile * B + at)[:, None] * B + at[None, :], total)
+
+
+@triton.jit
+def halves(a, c, n, B: tl.constexpr):
+    at, total = tl.arange(0, B), tl.zeros((B, B), dtype=tl.float32)
+    x = tl.load(a + at[:, None] * B + at[None, :])
+    while n > 1:
+        total, n = tl.dot(x, x, total), n // 2
+    tl.store(c + at[:, None] * B + at[None, :], total)
+
+
+def in_tiles(a, b):
+    x = a.new_ones(6 * BLOCK, BLOCK)
+    tiles[(4,)](x, torch.empty_like(x), len(x), 3, B=BLOCK, STEP=2)
+    return a @ b
+
+
+def in_halves(a, b):
+    x = a.new_ones(BLOCK, BLOCK)
+    halves[(1,)](x, torch.empty_like(x), 8, B=BLOCK)
+    return a @ b
+
+
 def with_ends(a, b):
     a, b = a[: ROWS - 20, : INNER - 3].contiguous(), b[: INNER - 3].contiguous()
     c = a.new_zeros(ROWS, WIDE)
@@ -91,7 +132,7 @@ def attend(causal):
     def attended(a, b):
         out, lengths = torch.empty_like(a), torch.tensor([2, 1, 2], dtype=torch.int32)
         flash[(ROWS // BLOCK,)](a, lengths, out, causal, B=BLOCK, D=INNER)
-        if causal:
+        if causal and environ.get("TRITON_INTERPRET"):
             (expected,) = nn.functional.scaled_dot_product_attention(*[a[None]] * 3, is_causal=True, scale=1.0)
             assert torch.allclose(out, expected, atol=1e-5)
         return out @ b
@@ -151,6 +192,8 @@ WAYS: dict[str, Any] = {
     "tutorial": with_ends,
     "causal": attend(1),
     "lengths": attend(0),
+    "tiles": in_tiles,
+    "halves": in_halves,
 }
 
 
@@ -176,6 +219,19 @@ def make(way: str = "plain") -> tuple[nn.Module, torch.Tensor]:
     return Net(way), torch.ones(ROWS, INNER)
 
 
+def compile_only(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+    """As JITFunction.run for a GPU that is not there: compiled, and not launched."""
+    types = {torch.float32: "*fp32", torch.int32: "*i32"}
+    given = dict(zip(self.arg_names, args, strict=False), **kwargs)
+    constants = {each.name: given[each.name] for each in self.params if each.is_constexpr}
+    signature = {
+        name: "constexpr" if name in constants else types[value.dtype] if isinstance(value, torch.Tensor) else "i32"
+        for name, value in given.items()
+        if name in self.arg_names
+    }
+    return triton.compile(ASTSource(self, signature, constants), target=GPUTarget("cuda", 90, 32))
+
+
 def attributes(op: Any) -> dict[str, Any]:
     """What an op was given, and the multiply-adds that are known of it."""
     known = known_part(op)
@@ -197,6 +253,8 @@ def main() -> None:
     from reconcile.adapters.pytorch import trace, training
     from tests.adapters.pytorch.training_models import Model
 
+    if not environ.get("TRITON_INTERPRET"):
+        triton.runtime.jit.JITFunction.run = compile_only
     found = {way: told(trace.trace(Model(lambda way=way: Net(way), ROWS, INNER, device="cpu"))) for way in WAYS}
     step = training.trace(Model(lambda: Net("function"), ROWS, INNER, device="cpu"))
     print(json.dumps({**found, "step": told(step)}))

@@ -1,11 +1,13 @@
-"""Counts the products of a kernel that Triton's interpreter runs (``TRITON_INTERPRET=1``): each ``tl.dot``, by its blocks' sizes.
+"""Counts the products of a launch of Triton: each ``tl.dot``, by its blocks' sizes.
 
-The interpreter runs every program of a launch in numpy (triton/runtime/interpreter.py of 3.1 to 3.9), so loops are as long as
-the data say and skipped blocks are left out. Blocks are counted whole, as a GPU multiplies them, masked elements included.
+Of a kernel that was compiled its program says them (kernel_programs.py). The interpreter (``TRITON_INTERPRET=1``) runs every
+program of a launch in numpy (triton/runtime/interpreter.py of 3.1 to 3.9), so loops are as long as the data say and skipped
+blocks are left out. Blocks are counted whole, as a GPU multiplies them, masked elements included.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -14,15 +16,14 @@ from threading import local
 from typing import Any, NamedTuple
 
 from ....core.records import FORWARD, POINTWISE, Op, Tensor
+from .kernel_programs import CannotRead, count_dots
 
 DOT, OTHERS = "tl.dot", "tl.elementwise"
 """The ops inside a launch: its products, and all that it computes beside them, which is not counted."""
 COUNTED_IF_INTERPRETED = (
-    "it ran compiled, where its products cannot be counted: with TRITON_INTERPRET=1 set before the kernel is declared, "
-    "and on the CPU, each is counted as it runs"
+    "its compiled program does not show its products (%s is not followed): with TRITON_INTERPRET=1 set before the kernel is "
+    "declared, and on the CPU, each is counted as it runs"
 )
-TYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
-"""Triton's names of types that PyTorch calls otherwise."""
 
 _now = local()
 
@@ -46,15 +47,33 @@ def list_methods() -> list[tuple[Any, str, Callable[..., Any]]]:
 
 def begin_launch() -> None:
     """A launch begins on this thread."""
-    _now.dots = None
+    _now.dots = _now.compiled = None
+
+
+def note_compiled(kernel: Any, given: dict[str, Any], grid: list[int]) -> Any:
+    """A kernel, which is returned, was launched so: of several that an autotuner tries, the last is the launch. The autotuner
+    returns it, too, and knows less of its arguments."""
+    if "ttir" in getattr(kernel, "asm", ()) and (_now.compiled is None or _now.compiled[0] is not kernel):
+        _now.compiled = kernel, given, grid
+    return kernel
 
 
 def count_launch() -> CountedLaunch:
     """What the launch that has ended on this thread multiplied."""
-    dots = getattr(_now, "dots", None)
+    dots, compiled = getattr(_now, "dots", None), getattr(_now, "compiled", None)
     if dots is None:
-        return CountedLaunch(COUNTED_IF_INTERPRETED)
-    ops = [Op("", DOT, "", dot[:2], dot[2:], {}, calls, FORWARD, ()) for dot, calls in dots.items()]
+        try:
+            dots = count_dots(compiled[0].asm["ttir"], *compiled[1:]) if compiled and compiled[2] else None
+        except CannotRead as error:
+            return CountedLaunch(COUNTED_IF_INTERPRETED % error)
+        except Exception as error:  # what an unknown version of Triton writes
+            return CountedLaunch(COUNTED_IF_INTERPRETED % type(error).__name__)
+    if dots is None:
+        return CountedLaunch(COUNTED_IF_INTERPRETED % "its grid")
+    ops = []
+    for dot, calls in dots.items():
+        first, second, out = (Tensor(size, _type(kind)) for size, kind in dot)
+        ops.append(Op("", DOT, "", (first, second), (out,), {}, calls, FORWARD, ()))
     ops.append(Op("", OTHERS, "", (), (), {POINTWISE: True}, 1, FORWARD, ()))
     return CountedLaunch([op._asdict() for op in ops])
 
@@ -78,15 +97,16 @@ def _count_dot(multiply: Callable[..., Any]) -> Callable[..., Any]:
             stack = out.data.shape[:-2]
             shapes = ((*stack, rows // prod(stack), inner), (*stack, inner, columns), out.data.shape)
             tensors = zip(shapes, (first, second, out))
-            _now.dots[tuple(Tensor(tuple(shape), _type(each)) for shape, each in tensors)] += 1
+            _now.dots[tuple((tuple(shape), str(each.dtype.scalar)) for shape, each in tensors)] += 1
         return out
 
     return multiply_counted
 
 
-def _type(handle: Any) -> str:
-    name = str(handle.dtype.scalar)
-    return TYPES.get(name, name.replace("fp8", "float8_"))
+def _type(name: str) -> str:
+    """A type by PyTorch's name: fp16, f16 and bf16, f8E5M2 and fp8e5, i8."""
+    name = re.sub(r"^(b?)fp?(?=\d)", r"\1float", name)
+    return re.sub(r"^i(?=\d)", "int", name)
 
 
 def _name(format_: Any) -> str:

@@ -115,13 +115,19 @@ def _graphs() -> list[Any]:
 
 def _watch_run(run: Callable[..., Any]) -> Callable[..., Any]:
     def run_seen(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if kwargs.get("warmup") or is_launching():
+        if kwargs.get("warmup"):
             return run(self, *args, **kwargs)
         given = dict(zip(self.arg_names, args), **{k: v for k, v in kwargs.items() if k in self.arg_names})
-        given[GRID] = _grid(kwargs.get(GRID), given)
-        known = {name: value for name, value in given.items() if _kind(value)}
+        grid = _grid(kwargs.get(GRID), given)
+
+        def launch() -> Any:
+            return interpreted_kernels.note_compiled(run(self, *args, **kwargs), given, grid)
+
+        if is_launching():
+            return launch()
+        known = {name: value for name, value in {**given, GRID: grid}.items() if _kind(value)}
         interpreted_kernels.begin_launch()
-        return _as_operator(SPACE, _name(self), known, lambda: run(self, *args, **kwargs))
+        return _as_operator(SPACE, _name(self), known, launch)
 
     return run_seen
 
