@@ -293,7 +293,8 @@ def _of_modules(model: Callable[..., Any], arguments: Any, around: Sequence[clos
 
 
 def _linen(model: Any, given: Callable[[Any], Any], arrays: Any, held: Any) -> Call:
-    """``apply`` with variables of the shapes that ``init`` makes, and with their values where these are wanted."""
+    """``apply`` with variables of the shapes that ``init`` makes, and with their values where these are wanted. What it writes into
+    collections other than the parameters, as a batch norm in training does, is a result as well."""
     keys = {name: jax.eval_shape(lambda: jax.random.key(0)) for name in KEYS}
 
     def initial(keys: Any, values: Any) -> Any:
@@ -305,7 +306,7 @@ def _linen(model: Any, given: Callable[[Any], Any], arrays: Any, held: Any) -> C
 
     def function(trained: Any, rest: Any, keys: Any, values: Any) -> Any:
         args, kwargs = given(values)
-        return model.apply({"params": trained, **rest}, *args, rngs=keys, **kwargs), None
+        return model.apply({"params": trained, **rest}, *args, rngs=keys, mutable=list(rest), **kwargs)
 
     args, kwargs = given(arrays)
     whole = (model, args, kwargs)

@@ -38,6 +38,14 @@ class Linen(linen.Module):
         return linen.RNN(linen.GRUCell(7), name="rnn")(linen.relu(linen.Dense(5)(x)))
 
 
+class Normed(linen.Module):
+    """A batch norm in training, which writes its statistics."""
+
+    @linen.compact
+    def __call__(self, x):
+        return linen.Dense(2)(linen.BatchNorm(use_running_average=False)(linen.Dense(5)(x)))
+
+
 class Huge(nnx.Module):
     """More parameters than fit into memory: 4 TB."""
 
@@ -54,6 +62,10 @@ def with_nnx():
 
 def with_linen():
     return Linen(), jnp.ones((2, 4, 3))
+
+
+def normed_in_linen():
+    return Normed(), jnp.ones((8, 3))
 
 
 def recurrent():
@@ -373,7 +385,7 @@ def only_an_input():
     return (lambda x: jnp.tanh(x)), (X,)
 
 
-TRAINED = (remat, custom, two_convolutions, with_linen, with_nnx, only_an_input)
+TRAINED = (remat, custom, two_convolutions, with_linen, normed_in_linen, with_nnx, only_an_input)
 
 TRACED = (
     scopes, jitted, dead, remat, custom, scanned, nested, while_known, while_of_data, while_of_an_argument, cond_known,

@@ -161,6 +161,8 @@ STEPS = {
         9 * 3 * 4 + 9 * 4 * 5 + (4 * 3 * 5) * 6,
     ),
     "with_linen": ({"forward": CELL + BEFORE, "backward": 2 * CELL + BEFORE}, 4 * 5 + 3 * 7 * (5 + 7) + 4 * 7),
+    # two dense layers of 8 rows, and a batch norm's scale and bias
+    "normed_in_linen": ({"forward": 8 * (15 + 10), "backward": 8 * (15 + 2 * 10)}, (15 + 5) + 2 * 5 + (10 + 2)),
     # one of its dense layers is called twice
     "with_nnx": ({"forward": CONV + DENSE, "backward": CONV + 2 * DENSE}, 9 * 3 * 4 + 4 + 4 * 4 + 4 + 4 * 2 + 2),
 }
