@@ -293,8 +293,8 @@ def _of_modules(model: Callable[..., Any], arguments: Any, around: Sequence[clos
 
 
 def _linen(model: Any, given: Callable[[Any], Any], arrays: Any, held: Any) -> Call:
-    """``apply`` with variables of the shapes that ``init`` makes, and with their values where these are wanted. What it writes into
-    collections other than the parameters, as a batch norm in training does, is a result as well."""
+    """``apply`` with variables of the shapes that ``init`` makes, and with their values where these are wanted. What it writes
+    into collections other than the parameters, as a batch norm in training does, is a result as well."""
     keys = {name: jax.eval_shape(lambda: jax.random.key(0)) for name in KEYS}
 
     def initial(keys: Any, values: Any) -> Any:
