@@ -6,7 +6,9 @@ import hashlib
 import os
 import re
 import secrets
+import time
 from collections.abc import Container, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from .errors import UsageError, brief, reason
@@ -16,6 +18,8 @@ LONGEST = 100
 """Bytes of a file name, without the suffix for its format and the marker of a temporary file."""
 DIGITS = 12
 """Hexadecimal digits of the hash in a name."""
+LEFT = 3600.0
+"""Seconds after which nobody writes a temporary file any more."""
 
 
 def prepare(folder: Path) -> None:
@@ -43,11 +47,16 @@ def _there(path: Path) -> bool:
 def write(folder: Path, stem: str, texts: Mapping[str, str | bytes], by: str = "") -> list[Path]:
     """Write ``<stem>.<format>`` files. An interruption leaves every file either as it was or complete.
 
-    If the process is killed, temporary files may remain; ``left_by`` finds them by the word ``by`` in their names.
+    If the process is killed, temporary files may remain. Those of the same files are removed once they are old; ``left_by`` finds
+    those with the word ``by`` in their names.
     """
     targets = {folder / f"{safe(stem)}.{name}": text for name, text in texts.items()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):
+            for left in () if by else left_by("", folder, {target.name for target in targets}):
+                if left.stat().st_mtime < time.time() - LEFT:
+                    left.unlink()
         _place(targets, by)
     except OSError as error:
         raise _refuse_folder(folder, error) from error
@@ -69,8 +78,8 @@ def write_file(file: Path, text: str, *, new: bool = False) -> Path:
 
 
 def left_by(by: str, folder: Path, names: Container[str]) -> list[Path]:
-    """Temporary files in a folder that ``write`` made with the word ``by`` for files of these names."""
-    ours = re.compile(rf"\.(.+)\.{by}-[0-9a-f]{{8}}\.tmp")
+    """Temporary files in a folder that ``write`` made with the word ``by``, or none, for files of these names."""
+    ours = re.compile(rf"\.(.+)\.{by and by + '-'}[0-9a-f]{{8}}\.tmp")
     with os.scandir(folder) as entries:
         files = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
     return [folder / name for name in files if (match := ours.fullmatch(name)) and match[1] in names]

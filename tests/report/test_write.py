@@ -94,6 +94,17 @@ def test_names_that_differ_anywhere_are_different_files() -> None:
     assert len({atomic.safe(name).lower() for name in names}) == len(names)
 
 
+def test_what_a_killed_process_left_of_a_file_goes_with_the_next(tmp_path: Path) -> None:
+    """Not what somebody may be writing now, and no file of another name."""
+    files = [".toy.md.0123abcd.tmp", ".toy.md.89ab4567.tmp", ".toys.md.0123abcd.tmp", ".toy.md.0123.tmp"]
+    for name in files:
+        (tmp_path / name).write_text("half")
+        os.utime(tmp_path / name, (0, 0))
+    os.utime(tmp_path / files[1])
+    atomic.write(tmp_path, "toy", {"md": "new"})
+    assert sorted(os.listdir(tmp_path)) == sorted([*files[1:], "toy.md"])
+
+
 @pytest.mark.parametrize("linking", [True, False])
 def test_a_new_file_takes_the_place_of_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, linking: bool) -> None:
     if not linking:  # as file systems without hard links do
