@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..align.alignment import Alignment
 from ..core.conventions import NAMED, Convention, Conventions, choose
 from ..core.errors import UsageError, unknown
 from ..core.framework import adapter_of
 from ..core.option import PYTEST
-from ..core.records import Layer, Trace
+from ..core.records import Trace
 from ..core.registry import frameworks
 from ..drift.check import Checked
 from ..drift.report import details, verdict
@@ -116,9 +115,8 @@ def complete_traces(found: Collected, framework: str) -> list[Trace]:
 def flops_by_layer(trace: Trace, found: Collected, convention: Convention) -> tuple[int, list[str]]:
     """The FLOPs of a trace, and a line per layer, the largest first. Raises UsageError if the work of an op is unknown."""
     load()
-    align = Alignment(list(map(Layer.from_list, found.meta["layers"])))
-    result = trace_result(trace, align, Conventions(convention, {convention.name: convention}))
+    result = trace_result(trace, found.declared, Conventions(convention, {convention.name: convention}))
     if not result.complete:
         raise UsageError(f"the work that runs in {trace.framework} is not known: {result.reason}")
-    layers = sorted(layer_work(trace, align, convention).items(), key=lambda item: -(item[1] or 0))
+    layers = sorted(layer_work(trace, found.declared, convention).items(), key=lambda item: -(item[1] or 0))
     return result.totals[convention.name], [f"  {layer}: {flops:,}" for layer, flops in layers if flops]

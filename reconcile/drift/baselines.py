@@ -198,6 +198,15 @@ def _of_this_time(data: Mapping[str, Any], path: Path) -> None:
             )
 
 
+def path_of_framework(path: Path, framework: str) -> Path:
+    """The baseline at ``path``; if that is of a model in another framework, the one with this framework in its name. Raises
+    UsageError for a file that is no baseline."""
+    apart = path.with_name(f"{path.stem}-{framework}{path.suffix}")
+    if not path.is_file():
+        return apart if apart.is_file() else path
+    return path if framework in load(path).collected.meta["frameworks"] else apart
+
+
 def load_any(path: Path) -> Baseline:
     """Read a baseline, or a single ledger as a worker writes it. Raises UsageError as ``load`` does."""
     data = _json(path)

@@ -13,10 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from xml.etree import ElementTree
 
-from ..align.alignment import Alignment
 from ..core.conventions import Convention, Conventions
 from ..core.escaping import escape_line, escape_lines
-from ..core.records import Layer, Ledger, Trace
+from ..core.records import Ledger, Trace
 from ..engine.booking import flops_per_unit
 from ..engine.traces import trace_name, trace_result
 from ..work import load
@@ -68,8 +67,7 @@ def _totals(done: Checked, convention: Convention) -> dict[str, int]:
     """FLOPs of the work that ran and of each counter, by name, where they are known."""
     load()
     found, asked = done.collected, Conventions(convention, {convention.name: convention})
-    align = Alignment(list(map(Layer.from_list, found.meta["layers"])))
-    traces = {t.framework: trace_result(t, align, asked) for t in found.traces if isinstance(t, Trace)}
+    traces = {t.framework: trace_result(t, found.declared, asked) for t in found.traces if isinstance(t, Trace)}
     totals = {trace_name(name): t.totals[convention.name] for name, t in traces.items() if t.complete}
     return totals | {x.counter: x.total * flops_per_unit(x.unit) for x in found.ledgers if isinstance(x, Ledger)}
 

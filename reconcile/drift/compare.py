@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ..align.alignment import Alignment
 from ..core.conventions import MATMUL, Convention, Conventions
-from ..core.records import Layer, Ledger, Trace
+from ..core.records import Ledger, Trace
 from ..core.registry import known_counters
 from ..core.results import Residual
 from ..engine.booking import flops_per_unit
@@ -32,7 +32,7 @@ Take = tuple[Ledger, Trace | None, Alignment]
 def compare(old: Collected, new: Collected, convention: Convention = MATMUL) -> Drift:
     """Compare a newer take of a model with an older one. Runs nothing."""
     load()
-    aligns = _align(old), _align(new)
+    aligns = old.declared, new.declared
     before, after = _traces(old), _traces(new)
     failed = [t for t in new.traces if isinstance(t, Missing) and t.framework in before]
     traces = [_trace(before[f], after[f], aligns, convention) for f in after if f in before]
@@ -51,10 +51,6 @@ def compare(old: Collected, new: Collected, convention: Convention = MATMUL) -> 
     known = {c.counter if isinstance(c, Ledger) else c.name for c in new.ledgers}
     notes += [f"{name} is in the baseline and was not run" for name in ledgers if name not in known]
     return Drift(new.meta["name"], convention.name, tuple(counters), tuple(traces), tuple(failed), tuple(notes))
-
-
-def _align(collected: Collected) -> Alignment:
-    return Alignment(list(map(Layer.from_list, collected.meta["layers"])))
 
 
 def _traces(collected: Collected) -> dict[str, Trace]:

@@ -45,6 +45,11 @@ class Collected:
     traces: tuple[Trace | Missing, ...]
     ledgers: tuple[Ledger | Missing, ...]
 
+    @property
+    def declared(self) -> Alignment:
+        """Which layers belong together, as the pair declares it."""
+        return Alignment(list(map(Layer.from_list, self.meta["layers"])))
+
 
 def settle_each(collected: Collected, conventions: Conventions, mapping: Path | None = None) -> Answer:
     """As ``settle``, with the results under the other conventions in ``others``."""
@@ -95,11 +100,11 @@ def packages_not_installed(note: str) -> list[str]:
 
 def _align_traces(collected: Collected, mapping: Path | None) -> tuple[Alignment, tuple[Match, ...]]:
     """How layers become rows: this depends on no convention, and of a training step only on the forward pass."""
-    declared = list(map(Layer.from_list, collected.meta["layers"]))
-    if declared and mapping is None:
-        return Alignment(declared), ()
+    if collected.meta["layers"] and mapping is None:
+        return collected.declared, ()
     from ..align.automatic import alignment
 
+    declared = list(map(Layer.from_list, collected.meta["layers"]))
     return alignment(declared, [_keep_call(trace) for trace in collected.traces if isinstance(trace, Trace)], mapping)
 
 

@@ -11,7 +11,7 @@ from ..align.alignment import Alignment
 from ..core.causes import State
 from ..core.conventions import Convention, Conventions
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError
-from ..core.records import Layer, Ledger, Trace
+from ..core.records import Ledger, Trace
 from ..core.registry import known_counters
 from ..core.results import Statement
 from ..engine.answer import Answer
@@ -160,7 +160,7 @@ def _neighbours(takes: Sequence[tuple[Environment, Collected]], convention: Conv
     chains: dict[str, list[End]] = {}
     align = Alignment([])
     for environment, collected in takes:
-        align = Alignment(list(map(Layer.from_list, collected.meta["layers"])))
+        align = collected.declared
         traces = {t.framework: t for t in collected.traces if isinstance(t, Trace)}
         for ledger in collected.ledgers:
             if isinstance(ledger, Ledger) and ledger.framework in traces:

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcile.align.alignment import Alignment
 from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import ALL
-from reconcile.core.records import Entry, Layer, Ledger, Op, Trace
+from reconcile.core.records import Entry, Ledger, Op, Trace
 from reconcile.drift.compare import compare
 from reconcile.drift.report import details, verdict
 from reconcile.engine.reconcile import Missing
@@ -242,7 +241,7 @@ def test_new_names_never_drift(whose: str) -> None:
 @pytest.mark.parametrize("whose", ["toy", "committed"])
 def test_any_single_change_is_found_at_its_layer(whose: str) -> None:
     found = take() if whose == "toy" else committed()
-    align = Alignment(list(map(Layer.from_list, found.meta["layers"])))
+    align = found.declared
 
     @settings(max_examples=40 if whose == "toy" else 4, deadline=None)
     @given(st.data(), st.integers(-(2**60), 2**60).filter(bool))

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcile.adapters.counters.bridge import View
-from reconcile.align.alignment import Alignment
 from reconcile.core.conventions import ALL, MATMUL, Conventions
-from reconcile.core.records import Layer, Ledger, Trace
+from reconcile.core.records import Ledger, Trace
 from reconcile.core.results import Adjustment, Evidence
 from reconcile.engine.booking import flops_per_unit
 from reconcile.engine.ledger import reconcile_ledger
@@ -29,7 +28,7 @@ def collected(request, collecting):
 
 
 def _parts(collected):
-    align = Alignment(list(map(Layer.from_list, collected.meta["layers"])))
+    align = collected.declared
     traces = {t.framework: t for t in collected.traces}
     return align, [(ledger, traces[ledger.framework]) for ledger in collected.ledgers]
 

@@ -6,10 +6,8 @@ from itertools import combinations
 
 import pytest
 
-from reconcile.align.alignment import Alignment
 from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import BUILT_IN, MATMUL, Conventions
-from reconcile.core.records import Layer
 from reconcile.engine.reconcile import End, between_runs
 from reconcile.engine.settle import settle
 from reconcile.engine.statements import statement_between
@@ -112,7 +110,7 @@ def test_tensorflow_runs_one_product_more_per_gate_step(collected):
 
 def test_between_two_runs_it_is_the_statement_of_one(collected):
     """What a matrix shows of two environments, of counters whose traces are here those of one run."""
-    align = Alignment(list(map(Layer.from_list, collected.meta["layers"])))
+    align = collected.declared
     traces = {trace.framework: trace for trace in collected.traces}
     for convention in BUILT_IN.values():
         result = settle(collected, Conventions(convention))

@@ -8,7 +8,7 @@ import pytest
 
 from reconcile.align.alignment import Alignment
 from reconcile.align.automatic import align_layers
-from reconcile.core.records import Layer, Trace
+from reconcile.core.records import Trace
 from reconcile.core.results import Match
 from reconcile.engine.settle import Collected
 from reconcile.model_zoo import loading
@@ -54,7 +54,7 @@ def macs(trace: Trace) -> dict[str, int]:
 def test_with_their_names_every_product_finds_its_partner(taken: Collected) -> None:
     tf, torch = traces(taken)
     rows = align_layers(tf, torch)
-    assert not wrong(rows, Alignment(list(map(Layer.from_list, taken.meta["layers"]))), {})
+    assert not wrong(rows, taken.declared, {})
     lone = [row for row in rows if not row.by]
     assert not [row for row in lone for t in (tf, torch) for p in row.paths[t.framework] if macs(t)[p]]
 
@@ -67,4 +67,4 @@ def test_without_names_nothing_is_taken_for_something_else(taken: Collected) -> 
         ops=tuple(op._replace(layer=new[op.layer]) for op in torch.ops), layers=tuple(new[p] for p in torch.layers)
     )
     was = {renamed: path for path, renamed in new.items()}
-    assert not wrong(align_layers(tf, blind), Alignment(list(map(Layer.from_list, taken.meta["layers"]))), was)
+    assert not wrong(align_layers(tf, blind), taken.declared, was)

@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...align.alignment import Alignment
 from ...core.conventions import BUILT_IN, MATMUL, Conventions
 from ...core.errors import describe_error
-from ...core.records import Layer, Ledger, Trace
+from ...core.records import Ledger, Trace
 from ...core.registry import frameworks, known_counters
 from ...engine.answer import Answer
 from ...engine.booking import flops_per_unit
@@ -194,7 +193,7 @@ def _find_unfounded_amount(result: Answer, collected: Collected) -> str:
 
 def _find_fitted_entry(collected: Collected, ledger: Ledger, trace: Trace) -> str:
     """The first entry that an explanation depends on."""
-    align = Alignment([Layer.from_list(row) for row in collected.meta["layers"]])
+    align = collected.declared
     before = reconcile_ledger(ledger, trace, align, MATMUL)
     step = max(1, len(ledger.entries) // ENTRIES)
     for index in range(0, len(ledger.entries), step):

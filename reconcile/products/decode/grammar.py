@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from ...align.alignment import Alignment
 from ...core.conventions import BUILT_IN, Convention
 from ...core.number_format import number
-from ...core.records import DEAD, DUPLICATE, FLOP, INITIALIZER, LIVE, MAC, Layer, Ledger, Trace
+from ...core.records import DEAD, DUPLICATE, FLOP, INITIALIZER, LIVE, MAC, Ledger, Trace
 from ...core.registry import known_counters
 from ...engine.settle import Collected
 from .readings import DERIVED, LAYER, PART, REPORTED, Candidate, derive, list_names
@@ -40,7 +40,7 @@ class Source:
     @property
     def align(self) -> Alignment:
         """The layer names of the pair in this data."""
-        return Alignment(list(map(Layer.from_list, self.collected.meta["layers"])))
+        return self.collected.declared
 
     @property
     def batch(self) -> int:

@@ -15,11 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from ...adapters.counters.bridge import Item, view
-from ...align.alignment import Alignment
 from ...core.causes import ORDER, Cause, Effect, State
 from ...core.conventions import MATMUL
 from ...core.number_format import number
-from ...core.records import Layer
 from ...core.work import PRODUCT_COMPONENTS
 from ...engine.booking import book, flops_per_unit, own_value
 from ...engine.ledger import build_bridge, reconcile_ledger
@@ -159,7 +157,7 @@ def cells(collected: Collected, counter: str, layers: Sequence[str]) -> dict[str
     trace = traces[record.framework]
     if isinstance(trace, Missing):
         return dict.fromkeys(layers, Cell(Verdict.OPEN, reason=f"there is no trace: {trace.reason}"))
-    align = Alignment([Layer.from_list(row) for row in collected.meta["layers"]])
+    align = collected.declared
     work = layer_work(trace, align, MATMUL)
     reconciled = reconcile_ledger(record, trace, align, MATMUL)
     why = {residual.layer: residual.reason for residual in reversed(reconciled.residuals)}

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from docs.built import committed
-from reconcile.align.alignment import Alignment
 from reconcile.core.causes import Cause
 from reconcile.core.conventions import MATMUL
 from reconcile.core.errors import UsageError
-from reconcile.core.records import Layer, Ledger
+from reconcile.core.records import Ledger
 from reconcile.core.registry import known_counters
 from reconcile.engine.ledger import reconcile_ledger
 from reconcile.engine.settle import Collected
@@ -161,7 +160,7 @@ def again() -> list[Any]:
 
 def cells_that_add_up(collected: Collected) -> Iterator[tuple[str, str, Cell]]:
     """Each counter's cell of each layer, after its sum was compared with what the counter reports there."""
-    align = Alignment([Layer.from_list(row) for row in collected.meta["layers"]])
+    align = collected.declared
     traces = {trace.framework: trace for trace in collected.traces}
     for ledger in collected.ledgers:
         assert isinstance(ledger, Ledger)
