@@ -54,7 +54,9 @@ def note_compiled(kernel: Any, given: dict[str, Any], grid: list[int]) -> Any:
     """A kernel, which is returned, was launched so: of several that an autotuner tries, the last is the launch. The autotuner
     returns it, too, and knows less of its arguments."""
     if "ttir" in getattr(kernel, "asm", ()) and (_now.compiled is None or _now.compiled[0] is not kernel):
-        _now.compiled = kernel, given, grid
+        # no tensor: it would live on until the next launch
+        numbers = {name: value for name, value in given.items() if isinstance(value, int)}
+        _now.compiled = kernel, numbers, grid
     return kernel
 
 
