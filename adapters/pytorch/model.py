@@ -14,6 +14,7 @@ from .inputs import Inputs, dtype_of
 from .memory_estimate import MemoryNeed
 from .module_tensors import is_lazy, parameter_bytes, tensors_of
 from .tracing.module_path import HAS_META, module_paths
+from .tracing.records import tensor_record
 from .tracing.wrappers import MODEL_HAS_FAKE_TENSORS, is_fake
 
 
@@ -34,6 +35,8 @@ def unbuilt(module: torch.nn.Module) -> bool:
 
 def _tell(leaf: Any) -> str:
     dtype = str(dtype_of(leaf)).replace("torch.", "")
+    if getattr(leaf, "is_nested", False):
+        return f"{dtype} {tensor_record(leaf).shape}, nested"
     return f"{dtype} {tuple(int(size) for size in leaf.shape)}"
 
 

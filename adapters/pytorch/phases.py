@@ -263,27 +263,29 @@ class TrainingRecorder(Recorder):
         def follow(run: Callable[..., Any]) -> Callable[..., Any]:
             def run_backward(roots: Any, *args: Any, **kwargs: Any) -> Any:
                 create_graph = args[2] if len(args) > 2 else kwargs.get("create_graph")
-                self.begin_pass([t.grad_fn for t in tensors_in(roots) if t.grad_fn is not None], bool(create_graph))
+                depth = len(self._running)
+                self.attempt(self.begin_pass, roots, bool(create_graph))
                 held, self._pending, self._done = self._pending, [], None
                 try:
                     with around():
                         return run(roots, *args, **kwargs)
                 finally:
                     self._pending, self._done = held, None
-                    self.end_pass(self._running.pop())
+                    if len(self._running) > depth:
+                        self.attempt(self.end_pass, self._running.pop())
 
             return run_backward
 
         with wrap_function(torch.autograd, ENGINE, follow):
             yield
 
-    def begin_pass(self, roots: list[Any], followed: bool) -> None:
-        """A backward pass from these nodes begins: hook every node behind them to report when it is done.
+    def begin_pass(self, roots: Any, followed: bool) -> None:
+        """A backward pass from these tensors begins: hook every node behind them to report when it is done.
 
         Ops that are recomputed inside of a node belong to its layer.
         """
         outermost = not self._running
-        for node in [n for root in roots for n in behind(root)]:
+        for node in [n for t in tensors_in(roots) if t.grad_fn is not None for n in behind(t.grad_fn)]:
             number = node._sequence_nr()
             if number in self._slots:
                 continue
@@ -292,9 +294,9 @@ class TrainingRecorder(Recorder):
                 self._detached.update(id(leaf) for leaf in leaves if id(leaf) not in self._owners)
             self._slots[number] = [self._slot(n, node) for n, _ in node.next_functions]
             # the hooks have its number: if they held the node, it would be held by itself
-            node.register_hook(partial(self.finish_node, number))
+            node.register_hook(partial(self.attempt, self.finish_node, number))
             if isinstance(node, BackwardCFunction):
-                node.register_prehook(partial(self._begin_function, number))
+                node.register_prehook(partial(self.attempt, self._begin_function, number))
         self._running.append(Pass(followed, len(self.path.running_paths), is_transformed()))
 
     def end_pass(self, ended: Pass) -> None:

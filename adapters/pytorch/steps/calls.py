@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from itertools import count
 from typing import Any
 
 import torch
@@ -22,11 +23,24 @@ DEEPEST = 4
 """An object in a batch is looked into this far."""
 
 
+_UNKNOWN = count()
+
+
 def describe_tensors(value: Any, name: str = "", depth: int = 0) -> Iterator[str]:
     """Every tensor of a call or a batch by its type and shape, and the words and whole numbers that stand beside them.
 
-    Numbers and words within lists are data, and so are fractions: they are left out.
+    Numbers and words within lists are data, and so are fractions: they are left out. What cannot be looked into is like nothing
+    else.
     """
+    try:
+        yield from _describe_tensors(value, name, depth)
+    except Exception:  # whatever an object of the program does
+        yield f"{name}{type(value).__name__} {next(_UNKNOWN)}"
+
+
+def _describe_tensors(value: Any, name: str, depth: int) -> Iterator[str]:
+    if getattr(value, "is_nested", False):
+        value = list(value.unbind())
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         gradients = " requires_grad" if getattr(value, "requires_grad", False) else ""
         yield f"{name}{str(value.dtype).removeprefix('torch.')} {tuple(value.shape)}{gradients}"

@@ -57,11 +57,10 @@ def optimizers(recorder: StepRecorder, done: Callable[[], None]) -> Iterator[Non
     from torch.optim import optimizer as module
 
     def before(_optimizer: Any, _args: Any, _kwargs: Any) -> None:
-        recorder.optimizes(sys._getframe(1))
+        recorder.attempt(recorder.optimizes, sys._getframe(1))
 
     def after(_optimizer: Any, _args: Any, _kwargs: Any) -> None:
-        recorder.end_optimizer_step()
-        if not recorder.is_stepping:
+        if recorder.attempt(recorder.end_optimizer_step):
             recorder.steps += 1
             done()
 
@@ -159,6 +158,14 @@ class StepContext:
 
     def enter(self, done: Callable[[], None] = lambda: None) -> None:
         """Begin to record; ``done`` is called after each step of an optimiser."""
+        try:
+            self._begin(done)
+        except Exception as error:  # whatever the program has made of PyTorch
+            self.recorder.fail(error)
+        self.runs = True
+        self._began = perf_counter()
+
+    def _begin(self, done: Callable[[], None]) -> None:
         recorder = self.recorder
         with ExitStack() as stack:
             for each in (
@@ -176,8 +183,6 @@ class StepContext:
             ):
                 stack.enter_context(each)
             self._stack = stack.pop_all()
-        self.runs = True
-        self._began = perf_counter()
 
     @contextmanager
     def _run_counters(self) -> Iterator[None]:
@@ -196,7 +201,7 @@ class StepContext:
 
     def inside(self, module: torch.nn.Module, args: Any, kwargs: Any) -> None:
         """Say that the step was entered within a call of this module, before its forward."""
-        self.recorder.path.inside(module, args, kwargs)
+        self.recorder.attempt(self.recorder.path.inside, module, args, kwargs)
 
     def leave(self, error: BaseException | None = None) -> None:
         """End to record; ``error`` is what ended the step before its time."""
@@ -206,24 +211,29 @@ class StepContext:
         if _get_current_dispatch_mode() is not recorder:
             recorder.problems.append(Problem("", "(step)", "", CONTEXTS_LEFT_OUT_OF_ORDER))
         self._stack.close()
-        for module, _ in recorder.calls:
-            recorder.seal.check_state(tensors_of(module))
-        self.updates = 0 if recorder.steps else recorder.count_updates()
-        self.optimizers = count_optimizers({module for module, _ in recorder.calls}) if recorder.steps else 0
+        recorder.attempt(self._look_after)
         recorder.release()
         if error is not None:
             recorder.problems.append(
                 Problem("", "(step)", "", STEP_ENDED_EARLY % f"{type(error).__name__}: {text_of(error)}")
             )
-        elif recorder.leaves_unbegun():
+        elif recorder.attempt(recorder.leaves_unbegun):
             recorder.problems.append(Problem("", "(step)", "", GENERATOR_NOT_BEGUN))
-        elif not recorder.ops:
+        elif not self.has_ops:
             recorder.problems.append(Problem("", "(step)", "", NOTHING_RAN))
+
+    def _look_after(self) -> None:
+        """What a step has left behind."""
+        recorder = self.recorder
+        for module, _ in recorder.calls:
+            recorder.seal.check_state(tensors_of(module))
+        self.updates = 0 if recorder.steps else recorder.count_updates()
+        self.optimizers = count_optimizers({module for module, _ in recorder.calls}) if recorder.steps else 0
 
     @property
     def has_ops(self) -> bool:
         """Whether any op ran."""
-        return bool(self.recorder.ops)
+        return self.recorder.failed or bool(self.recorder.attempt(lambda: self.recorder.ops))
 
     @property
     def device(self) -> str:
@@ -241,7 +251,13 @@ class StepContext:
         return True
 
     def trace(self) -> Trace:
-        """The trace of the step."""
+        """The trace of the step; of one that could not be recorded, why."""
+        made = self.recorder.attempt(self._make_trace)
+        return made or Trace(
+            "torch", versions(), "cpu", (), tuple(self.recorder.problems), (), (), (self.describe_step(),)
+        )
+
+    def _make_trace(self) -> Trace:
         recorder = self.recorder
         notes = (
             self.describe_step(),
@@ -271,6 +287,8 @@ class StepContext:
                 found.append(counter.ledger(self.recorder, self.device, self.versions()))
             except BeyondCounter as error:
                 found.append(error)
+            except Exception as error:  # whatever it met in the step
+                found.append(BeyondCounter(f"it failed ({type(error).__name__}: {text_of(error)})"))
         return found
 
     def recorded_model(self, tokens: int | None = None) -> RecordedModel:

@@ -41,7 +41,7 @@ from ..tracing.dispatched_calls import DispatchedCall
 from ..tracing.nodes import TrainingPath, is_leaf, newest
 from ..tracing.numpy_crossings import VALUES_LEFT_PYTORCH, Crossings
 from ..tracing.recorder import COMPOSITE, OPERATOR, Recorder, is_work
-from ..tracing.records import storage_of, tensors_in
+from ..tracing.records import storage_of, tensor_record, tensors_in
 from ..tracing.wrappers import DTensorCall, is_awaited, is_distributed, is_wrapper
 from .frames import called_function, runs
 from .path import StepPath
@@ -58,6 +58,8 @@ SCRIPT = "DifferentiableGraph"
 TENSORS_OF_OWN_CLASS = (
     "the step has tensors of a class of their own (%s): it counts what is called on them, not what they run"
 )
+NESTED_TENSORS = "the step has nested tensors, and its formulas have no shape of these"
+TENSORS_MADE = "the step makes a tensor of a class of its own (%s), at which PyTorch stops beneath the counter's mode"
 TENSORS_WITHOUT_VALUES = (
     "the step calls operators on tensors without values (FakeTensor): nothing runs there, and it counts them"
 )
@@ -71,6 +73,7 @@ class StepRecorder(TrainingRecorder):
     """Records every dispatched op of a program's step."""
 
     path: StepPath
+    is_in_program = True
 
     def __init__(self, models: Any) -> None:
         self.counters: list[Any] = []  # that are told each op: see adapters/counters/flop_counter/nested.py
@@ -96,7 +99,14 @@ class StepRecorder(TrainingRecorder):
         super().__init__(TrainingPath(torch.nn.Module()), torch.nn.Module())
         self.crossings = Crossings()
         self.seal: StepSeal = StepSeal(self)
-        self.path = StepPath(models, self._meet_modules, self._note_call, self._note_return)
+        told = self._meet_modules, self._note_call, self._note_return
+        self.path = self.attempt(StepPath, models, *told) or StepPath((), *told)
+        self.path.fails = self.fail
+
+    def fail(self, error: Exception) -> None:
+        """See Recorder. What counters were told is not all that ran."""
+        super().fail(error)
+        self._withhold(self.problems[-1].reason)
 
     @property
     def is_within(self) -> bool:
@@ -168,6 +178,13 @@ class StepRecorder(TrainingRecorder):
         self._counting[func] = [each for each in self.counters if kind == OPERATOR and each.counts(func)]
         return kind
 
+    def has_kernel(self, args: Any) -> bool:
+        """See Recorder: on nested tensors, whose sizes no counter of ops can read."""
+        nested = any(tensor.is_nested for tensor in tensors_in(list(args)))
+        if nested:
+            self._withhold(NESTED_TENSORS)
+        return nested
+
     def meet_fake(self, func: Any, args: Any, kwargs: Any) -> Any:
         """See Recorder."""
         if self._whole is None:
@@ -180,22 +197,31 @@ class StepRecorder(TrainingRecorder):
         if self._running:  # gradients arrive as tensors of that class, and what makes them makes others
             self._running[-1].wrapped = True
         if any(map(is_distributed, types)) and self._whole is None and is_work(func):
-            self._whole = whole = DTensorCall(func, args, kwargs)
+            self._whole = whole = self.attempt(DTensorCall, func, args, kwargs)
+            if whole is None:
+                return NotImplemented
             try:
                 with self:
                     out = func(*args, **kwargs)
             finally:
                 self._whole = None
-            whole.finish(out)
-            if not self.paused:
-                for counter in self.counters:
-                    if counter.counts(func):
-                        counter.saw(func, args, kwargs, out)
+            self.attempt(self._note_whole, whole, func, args, kwargs, out)
             return out
         for kind in types:
             if is_wrapper(kind) and not is_distributed(kind) and not is_awaited(kind):
                 self._withhold(TENSORS_OF_OWN_CLASS % kind.__name__)
         return NotImplemented
+
+    def _note_whole(self, whole: DTensorCall, func: Any, args: Any, kwargs: Any, out: Any) -> None:
+        whole.finish(out)
+        if not self.paused:
+            for counter in self.counters:
+                if counter.counts(func):
+                    counter.saw(func, args, kwargs, out)
+
+    def note_subclass(self, name: str) -> None:
+        """See Recorder."""
+        self._withhold(TENSORS_MADE % name)
 
     def opens(self, name: str) -> None:
         """An operator that runs functions of the program is called."""
@@ -210,7 +236,7 @@ class StepRecorder(TrainingRecorder):
         self.opens(func.name())
         during = self._of_call if torch._C._current_autograd_node() is None else BACKWARD
         held = self._operator_at
-        self._operator_at = held or (self.where(), RECOMPUTATION if self.is_recomputing() else during)
+        self._operator_at = held or (self.attempt(self.where) or "", RECOMPUTATION if self.is_recomputing() else during)
         try:
             return Recorder.open_operator(self, func, args, kwargs)
         finally:
@@ -247,7 +273,7 @@ class StepRecorder(TrainingRecorder):
             self.follow_gradient(op.layer, call)
             self.add_gradient(node, op, call)
         if self._whole is None:
-            for counter in self._counting[call.func]:
+            for counter in self._counting.get(call.func, ()):
                 counter.saw(call.func, call.args, call.kwargs, call.out)
 
     def skip_call(self) -> None:
@@ -361,10 +387,11 @@ class StepRecorder(TrainingRecorder):
         """An optimiser steps, in that frame."""
         self._optimizing.append(frame)
 
-    def end_optimizer_step(self) -> None:
-        """The step of the optimiser is done."""
+    def end_optimizer_step(self) -> bool:
+        """The step of the optimiser is done; whether it was within no other."""
         if self.is_stepping:
             self._optimizing.pop()
+        return not self.is_stepping
 
 
 def given_tensors(value: Any) -> list[torch.Tensor]:
@@ -378,4 +405,4 @@ def given_tensors(value: Any) -> list[torch.Tensor]:
 
 def shapes_of(given: Any) -> list[tuple[tuple[int, ...], torch.dtype]]:
     """Shape and type of each."""
-    return [(tuple(map(int, t.shape)), t.dtype) for t in given_tensors(given)]
+    return [(tuple(size or 0 for size in tensor_record(t).shape or ()), t.dtype) for t in given_tensors(given)]

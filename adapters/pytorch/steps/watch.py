@@ -163,7 +163,7 @@ class Watch:
             self.marks.enter_context(mark_kernels())
         self.context = StepContext((), self.nested, optimizers_told=True)
         self.context.enter()
-        self.context.recorder.path._push(module, inputs)
+        self.context.recorder.attempt(self.context.recorder.path._push, module, inputs)
 
     def _after(self, _module: torch.nn.Module, _inputs: Any, outputs: Any) -> None:
         self.depth = max(0, self.depth - 1)
@@ -171,7 +171,7 @@ class Watch:
             return
         self.context.recorder.paused = False
         if self.call:
-            self.context.recorder.keep_unbegun(outputs)
+            self.context.recorder.attempt(self.context.recorder.keep_unbegun, outputs)
             self._end()
 
     def _steps(self, _optimizer: Any, _args: Any, _kwargs: Any) -> None:

@@ -44,7 +44,7 @@ class DispatchedCall:
         self.inputs: list[torch.Tensor] = []
         self.outputs: list[torch.Tensor] = []
         try:
-            if _reads_values(func):
+            if opened is not None or _reads_values(func):
                 raise _HasValues
             given = _sign(args, self.inputs)
             named = _sign([*kwargs, *kwargs.values()], self.inputs) if kwargs else None

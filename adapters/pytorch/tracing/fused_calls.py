@@ -15,7 +15,7 @@ from ....core.records import Op
 from .call_records import RECURRENT, recurrent, stand_in
 from .followed_calls import is_followed
 from .records import plain, tensor_record, tensors_in
-from .wrappers import is_jagged, is_wrapper
+from .wrappers import is_jagged, is_wrapper, overrides_functions
 
 FUSED = "a fused call"
 """The reader of the inputs of a call that is recorded as one op."""
@@ -36,6 +36,10 @@ class FusedCalls(TorchFunctionMode):
         # PyTorch asks for every attribute of a tensor that anybody reads, too
         if type(func).__hash__ is None or not self._concerns(func) or not self.is_own_call:
             return func(*args, **kwargs)
+        own = next((kind for kind in types if overrides_functions(kind) and not is_jagged(kind)), None)
+        if own is not None:  # it calls the function again, with other arguments perhaps
+            with self:
+                return own.__torch_function__(func, types, args, kwargs)
         if any(map(is_wrapper, types)) and not any(map(is_jagged, types)):
             return func(*args, **kwargs)  # its sizes are those of the whole, and parts of it run
         if not self.stands(tensors_in([*args, *kwargs.values()])):

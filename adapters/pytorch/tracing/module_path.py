@@ -3,8 +3,9 @@
 import sys
 import threading
 from contextlib import contextmanager
+from functools import partial
 from threading import get_ident
-from typing import Any, Dict, Iterator, List, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 import torch
 from torch.nn.modules import module as module_hooks
@@ -85,6 +86,9 @@ class ModulePath:
     sets_aside = True
     """Whether it tells what runs in a module's call, but not in its forward."""
 
+    fails: Optional[Callable[[Exception], None]] = None
+    """What is told of an error here, in the step of a program; None where it is raised."""
+
     def __init__(self, root: torch.nn.Module) -> None:
         self.root = root
         self._names = module_paths(root)
@@ -140,8 +144,9 @@ class ModulePath:
 
     def __enter__(self) -> "ModulePath":
         self._follow("")
-        self._handles.append(module_hooks.register_module_forward_pre_hook(self._push_unhooked))
-        self._handles.append(module_hooks.register_module_forward_hook(self._pop_unhooked, **self._after()))
+        push, pop = partial(self.attempt, self._push_unhooked), partial(self.attempt, self._pop_unhooked)
+        self._handles.append(module_hooks.register_module_forward_pre_hook(push))
+        self._handles.append(module_hooks.register_module_forward_hook(pop, **self._after()))
         for module in list(self._hooked):
             self._hook(module)
         return self
@@ -152,11 +157,21 @@ class ModulePath:
     def _hook(self, module: torch.nn.Module) -> None:
         self._hooked.add(module)
         if HAS_META and module._forward_pre_hooks and self.sets_aside:  # as old as the argument
-            self._handles.append(hooked_before(module, self._mark_before_forward, prepend=True))
-        self._handles.append(hooked_before(module, self._push))
+            self._handles.append(hooked_before(module, partial(self.attempt, self._mark_before_forward), prepend=True))
+        self._handles.append(hooked_before(module, partial(self.attempt, self._push)))
         if HAS_META:
-            self._handles.append(hooked_after(module, self._mark_after_forward, prepend=True))
-        self._handles.append(hooked_after(module, self._pop, **self._after()))
+            self._handles.append(hooked_after(module, partial(self.attempt, self._mark_after_forward), prepend=True))
+        self._handles.append(hooked_after(module, partial(self.attempt, self._pop), **self._after()))
+
+    def attempt(self, note: Callable[..., Any], *args: Any) -> Any:
+        """The result of ``note(*args)``, which runs nothing of a program; None where it fails, which ``fails`` is told of."""
+        try:
+            return note(*args)
+        except Exception as error:
+            if self.fails is None:
+                raise
+            self.fails(error)
+            return None
 
     def _push_unhooked(self, module: torch.nn.Module, inputs: Any) -> None:
         if module not in self._hooked:

@@ -80,17 +80,23 @@ class TrainingPath(ModulePath):
     def again(self, function: Callable[..., None]) -> Callable[..., None]:
         """This function, which recomputes the ops of a checkpoint of the layer that runs now. An exception ends it as soon as
         nothing more is needed (torch/utils/checkpoint.py, early stop), so modules that it entered are not left."""
-        layer = self.inner
+        layer = self.attempt(lambda: self.inner) or ""
+
+        def begin() -> int:
+            self._again.append(layer)
+            return len(self.running_paths)
+
+        def end(depth: int) -> None:
+            self._again.pop()
+            self.unwind(depth)
 
         @wraps(function)
         def run_again(*args: Any) -> None:
-            depth = len(self.running_paths)
-            self._again.append(layer)
+            depth = self.attempt(begin)
             try:
                 function(*args)
             finally:
-                self._again.pop()
-                self.unwind(depth)
+                self.attempt(end, depth)
 
         return run_again
 
@@ -108,7 +114,7 @@ def _frame_of(path: TrainingPath, plain: Any) -> Any:
 
     class Frame(plain):
         def __init__(self, recompute_fn: Callable[..., None], *args: Any, **kwargs: Any) -> None:
-            super().__init__(path.again(recompute_fn), *args, **kwargs)
+            super().__init__(path.attempt(path.again, recompute_fn) or recompute_fn, *args, **kwargs)
 
     return Frame
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -30,6 +30,8 @@ from .tensor_memory import leaves_of
 
 LIFTED = "aten::lift_fresh"
 """The operator by which data of the program become a tensor."""
+BY_VALUES = ("aten::linalg_matrix_exp",)
+"""Operators of PyTorch whose kernel takes as many products as the values of a matrix ask for."""
 NO_KERNELS = ("debug", "Meta", "Autograd", "ADInplaceOrView")
 """What an operator's registrations name beside the kernels that compute it."""
 FAKE_RAN = (
@@ -59,15 +61,19 @@ class Part(NamedTuple):
 
 
 class Kernels(NamedTuple):
-    """What is registered for an operator: whether all its kernels are Python, and whether one is for tensors without values."""
+    """What is registered for an operator: whether all its kernels are Python, whether one is for tensors without values, and
+    whether it has gradients of its own."""
 
     are_python: bool
     has_fake: bool
+    have_gradients: bool
 
 
 @cache
-def is_of_library(func: Any) -> bool:
-    """Whether PyTorch itself does not declare an operator."""
+def has_parts(func: Any) -> bool:
+    """Whether PyTorch itself does not declare an operator, or values decide what its kernel calls."""
+    if func._schema.name in BY_VALUES:
+        return True
     if func.namespace in (*ATEN, *PROCESSES, *LAUNCHES):
         return False
     folder = source_folder()
@@ -77,7 +83,9 @@ def is_of_library(func: Any) -> bool:
 def _kernels_of(func: Any) -> Kernels:
     places = registered_places(func)
     kernels = [place for key, place in places if not key.startswith(NO_KERNELS)]
-    return Kernels(all(re.search(r"\.py:\d+$|^<", place) for place in kernels), any(key == "Meta" for key, _ in places))
+    are_python = all(re.search(r"\.py:\d+$|^<", place) for place in kernels)
+    keys = [key for key, _ in places]
+    return Kernels(are_python, "Meta" in keys, any(key.startswith("Autograd") for key in keys))
 
 
 class KernelSeal(Seal):
@@ -141,35 +149,32 @@ class OpenedKernel:
     """
 
     def __init__(self, func: Any, args: Any, kwargs: Any, around: Seal | None, followed: bool) -> None:
-        self.func, self._around = func, around
-        self.inside: Any = _refuse(func, args, kwargs)
+        self.func, kernels = func, _kernels_of(func)
+        self.inside: Any = _refuse(func, kernels, args, kwargs)
         self.has_gradients = (
             followed
             and torch.is_grad_enabled()
             and any(tensor.requires_grad for tensor in tensors_in([*args, *kwargs.values()]))
-            and not torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "AutogradCPU")
+            and not kernels.have_gradients
         )
         self.parts: list[Part] = []
         self._keeps = torch._C._current_autograd_node() is not None
-        self._given: set[Any] = set()  # the storages that it gets
-        self._reads = False  # whether it calls an operator on one of these
-
-    @contextmanager
-    def follow(self, args: Any, kwargs: Any) -> Iterator[KernelSeal]:
-        """Within this, the kernel runs; the seal is that of what it dispatches."""
-        defaults = [argument.default_value for argument in self.func._schema.arguments]
         given = leaves_of([*args, *kwargs.values()])
+        defaults = [argument.default_value for argument in func._schema.arguments]
         self._given = {storage_of(tensor)[0] for tensor in tensors_in(given)}
-        seal = KernelSeal(self._around, _kernels_of(self.func).are_python, given + leaves_of(defaults))
-        with watch_leaving(seal.note_left, (*LEAVING, "data_ptr")):
-            yield seal
-        self._seal = seal
+        self._reads = False  # whether it calls an operator on one of these
+        self.seal = KernelSeal(around, kernels.are_python, given + leaves_of(defaults))
+
+    def watch_leaving(self) -> Any:
+        """Within this context, the kernel runs."""
+        return watch_leaving(self.seal.note_left, (*LEAVING, "data_ptr"))
 
     def finish(self, args: Any, kwargs: Any, out: Any) -> None:
         """The kernel has returned this."""
-        self._seal.check_returned(self.func, args, kwargs, out)
+        self.seal.check_returned(self.func, args, kwargs, out)
         reads = self._reads or not self._given
-        self.inside = self._seal.failed or (list_inside(part.op for part in self.parts) if reads else READS_NOTHING)
+        failed = "" if self.func._schema.name in BY_VALUES else self.seal.failed  # PyTorch's own calls operators alone
+        self.inside = failed or (list_inside(part.op for part in self.parts) if reads else READS_NOTHING)
 
     def add(self, op: Op, call: DispatchedCall | None = None) -> None:
         """The kernel ran this, in a ``call`` of an operator or in what is recorded as one op."""
@@ -178,9 +183,8 @@ class OpenedKernel:
         self.parts.append(Part(op, inputs, outputs) if self._keeps else Part(op, [], []))
 
 
-def _refuse(func: Any, args: Any, kwargs: Any) -> str:
+def _refuse(func: Any, kernels: Kernels, args: Any, kwargs: Any) -> str:
     """Why the kernel of an operator is not followed; '' of one that is."""
-    kernels = _kernels_of(func)
     meta = any(tensor.is_meta for tensor in tensors_in([*args, *kwargs.values()]))
     if meta and kernels.has_fake:
         return FAKE_RAN

@@ -7,14 +7,15 @@ steps/recorder.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from threading import Lock
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
+from ....core.message import first_line
 from ....core.records import ON_THREAD, TANGENT, Op, Problem
 from ..lazy import refuse_idle
 from . import higher_order
@@ -25,17 +26,20 @@ from .fused_calls import FusedCalls
 from .launches import see, unsee
 from .module_path import ModulePath
 from .numpy_crossings import BY_ADDRESS, LEAVING, watch_leaving
-from .opened_kernels import OpenedKernel, call_kernel, is_of_library
+from .opened_kernels import OpenedKernel, call_kernel, has_parts
 from .records import tensors_in
 from .seal import Seal
 from .threads import record_new_threads
 from .unrecorded_work import note_unrecorded
+from .wrapped_functions import wrap_function
 from .wrappers import is_fake, is_wrapper
 
 RAN_ON_EARLIER_THREAD = (
     "it ran on a thread that the model had started before it was called, and nothing that runs there is recorded"
 )
 KERNEL_REPLACED = "its kernel is not PyTorch's own, and what that one computes is not recorded"
+RECORDER = "(recorder)"
+RECORDING_FAILED = "recording ended before the program did, and what ran after that is not recorded (%s)"
 NO_WORK, OPERATOR, COMPOSITE, HIGHER_ORDER = range(4)
 """Kinds of what is dispatched: the profiler's marks, an operator, one that is taken apart, one that runs functions."""
 
@@ -45,10 +49,33 @@ def is_work(func: Any) -> bool:
     return hasattr(func, "_schema") and not func._schema.name.startswith("profiler::")
 
 
+@contextmanager
+def make_subclasses(note: Callable[[str], Any]) -> Iterator[None]:
+    """Within this, a class of tensors without a constructor of its own makes its tensors past all modes, beneath which PyTorch
+    raises; ``note(name)`` is told of it."""
+
+    def watch(new: Any) -> Any:
+        def make(kind: Any, *args: Any, **kwargs: Any) -> Any:
+            note(kind.__name__)
+            with _disable_current_modes():
+                return new(kind, *args, **kwargs)
+
+        return make
+
+    with ExitStack() as stack:
+        for kind in (
+            torch.Tensor.__subclasses__()
+        ):  # of Tensor itself the compiler compares the constructor, when it is imported
+            if kind.__new__ is torch.Tensor.__new__:
+                stack.enter_context(wrap_function(kind, "__new__", watch))
+        yield
+
+
 class Recorder(TorchDispatchMode):
     """Records every dispatched op while not paused."""
 
     supports_higher_order_operators = True
+    is_in_program = False  # whether an error of its own would end the program, and not only the count
     beneath_autograd = True  # and not beneath a counter's mode, with which autograd does not follow what kernels call
     unfollowed = RAN_ON_EARLIER_THREAD
 
@@ -56,6 +83,7 @@ class Recorder(TorchDispatchMode):
         super().__init__()
         self.path = path
         self.paused = False
+        self.failed = False  # whether it has met what it cannot record: it goes on without a record
         self.on_thread = False  # whether it follows a thread that the model started
         self.around: Any = None  # calls each operator for the recorder, if a counter watches the calls
         self.tangents = Tangents()
@@ -86,10 +114,32 @@ class Recorder(TorchDispatchMode):
             unsee()
         return super().__exit__(*error)
 
+    def fail(self, error: Exception) -> None:
+        """It has met what it cannot record."""
+        if not self.failed:
+            self.problems.append(
+                Problem("", RECORDER, "", RECORDING_FAILED % f"{type(error).__name__}: {first_line(error)}")
+            )
+        self.failed = True
+
+    def attempt(self, note: Callable[..., Any], *args: Any) -> Any:
+        """The result of ``note(*args)``, which runs nothing of a program; None where that fails within one, or has failed."""
+        if self.failed:
+            return None
+        try:
+            return note(*args)
+        except Exception as error:  # whatever a tensor, a module or an operator of a library does
+            if not self.is_in_program:
+                raise
+            self.fail(error)
+            return None
+
     def dispatch(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run what is dispatched, and record it."""
         kwargs = kwargs or {}
         if types and any(map(is_wrapper, types)):
+            if self.failed:
+                return NotImplemented
             if self.seal is not None and is_work(func):
                 self.seal.check_wrapped([*args, *kwargs.values()], func)
             return self.meet_wrapped(func, types, args, kwargs)
@@ -97,33 +147,40 @@ class Recorder(TorchDispatchMode):
             return self.meet_fake(func, args, kwargs)
         kind = self._kinds.get(func)
         if kind is None:
-            kind = self._kinds[func] = self.kind_of(func)
+            kind = self._kinds[func] = self.attempt(self.kind_of, func)
         if kind == HIGHER_ORDER:
             open_operator = self.open_operator if self.opened is None else partial(Recorder.open_operator, self)
             return open_operator(func, args, kwargs)
-        if kind == COMPOSITE:
+        if kind == COMPOSITE and not self.has_kernel(args):
             with self:
                 return func.decompose(*args, **kwargs)
         seal = self.seal if kind else None
         if seal is not None:
             seal.check_call(func, args, kwargs, self.paused)
         call = self.around if kind and self.opened is None else None
-        may_open = kind and not self.paused and is_of_library(func)
-        opened = self.prepare_kernel(func, args, kwargs) if may_open else None
+        may_open = kind and not self.paused and has_parts(func)
+        opened = self.attempt(self.prepare_kernel, func, args, kwargs) if may_open else None
         run = func if opened is None or opened.inside else partial(self.run_opened, opened)
         out = run(*args, **kwargs) if call is None else call(run, args, kwargs)
+        if opened is not None and not opened.inside:  # before the memory of the result counts as made
+            self.attempt(opened.finish, args, kwargs, out)
         if seal is not None:
-            out = seal.keep_call(func, args, kwargs, out, self.paused)
+            kept = self.attempt(seal.keep_call, func, args, kwargs, out, self.paused)
+            out = out if kept is None else kept
         if kind:
-            made = DispatchedCall(func, args, kwargs, out, opened)
-            if self.paused:
-                self.skip_call()
-            elif self.opened is None:
-                self.place(made)
-            else:
-                self.opened.add(self._records.record(made, ""), made)
-                self.follow_inside(made, self.opened)
+            self.attempt(self.note_call, func, args, kwargs, out, opened)
         return out
+
+    def note_call(self, func: Any, args: Any, kwargs: Any, out: Any, opened: OpenedKernel | None) -> None:
+        """An operator returned ``out``."""
+        call = DispatchedCall(func, args, kwargs, out, opened)
+        if self.paused:
+            self.skip_call()
+        elif self.opened is None:
+            self.place(call)
+        else:
+            self.opened.add(self._records.record(call, ""), call)
+            self.follow_inside(call, self.opened)
 
     def prepare_kernel(self, func: Any, args: Any, kwargs: Any) -> OpenedKernel:
         """The kernel of another library's operator, before it runs."""
@@ -134,13 +191,11 @@ class Recorder(TorchDispatchMode):
         """Run the kernel of another library's operator, and record what it dispatches in ``opened``."""
         held = self.opened, self.seal
         try:
-            with opened.follow(args, kwargs) as self.seal, self:
-                self.opened = opened
-                out = call_kernel(opened, args, kwargs)
+            with opened.watch_leaving(), self:
+                self.opened, self.seal = opened, opened.seal
+                return call_kernel(opened, args, kwargs)
         finally:
             self.opened, self.seal = held
-        opened.finish(args, kwargs, out)
-        return out
 
     __torch_dispatch__ = dispatch
 
@@ -151,6 +206,10 @@ class Recorder(TorchDispatchMode):
         if is_work(func) and kernel_replaced(func):
             self.problems.append(Problem(self.where(), operator(func).name, self.where(), KERNEL_REPLACED))
         return OPERATOR if is_work(func) else NO_WORK
+
+    def has_kernel(self, _args: Any) -> bool:
+        """Whether an operator that is nothing but others has a kernel of its own for these arguments."""
+        return False
 
     def meet_wrapped(self, _func: Any, _types: Any, _args: Any, _kwargs: Any) -> Any:
         """What the mode returns for a call on tensors of a class that takes it apart: what that calls is met here."""
@@ -188,10 +247,14 @@ class Recorder(TorchDispatchMode):
             with self:
                 return run()
         out = func(*args, **kwargs)
+        self.attempt(self.note_functions, func, args, out)
+        return out
+
+    def note_functions(self, func: Any, args: Any, out: Any) -> None:
+        """An operator that runs functions returned ``out``, and is recorded as one op."""
         self.hold_memory(out)
         if not self.paused:
             self.add(higher_order.record(func, args, out, self.path.current))
-        return out
 
     def add(self, op: Op) -> None:
         """One more call of the op."""
@@ -245,8 +308,12 @@ class Recorder(TorchDispatchMode):
         """
         twice = self.seal is not None and self.seal.is_repeated
         unseen = nullcontext() if twice else note_unrecorded(self.path, self.problems, self.remarks, is_apart)
-        with unseen, record_new_threads(lambda: self.beside(self.path.current)):
+        threads = record_new_threads(lambda: self.beside(self.path.current))
+        with unseen, threads, make_subclasses(self.note_subclass):
             yield
+
+    def note_subclass(self, name: str) -> None:
+        """A tensor of a class of the program's own was made, beneath the modes of this recorder and of any counter."""
 
     @contextmanager
     def beside(self, layer: str) -> Iterator[None]:

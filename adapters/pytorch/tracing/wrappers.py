@@ -40,6 +40,12 @@ MODEL_HAS_FAKE_TENSORS = (
 """Why such a model cannot be counted."""
 
 
+def overrides_functions(kind: Any) -> bool:
+    """Whether a class of tensors has its own ``__torch_function__``, such as an attention bias that chooses a kernel."""
+    own = getattr(getattr(kind, "__torch_function__", None), "__func__", None)
+    return own is not None and own is not getattr(torch.Tensor.__torch_function__, "__func__", None)
+
+
 def is_jagged(kind: Any) -> bool:
     """Whether it is PyTorch's nested tensor of jagged layout, whose attention is recorded row by row."""
     return _is(kind, "torch.nested._internal.nested_tensor", "NestedTensor")
