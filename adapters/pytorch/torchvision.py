@@ -75,13 +75,16 @@ def declare(folder: str) -> None:
         return
     from . import torchvision_kernels
 
-    library = torch.library.Library(PACKAGE, "DEF")
+    library = torch.library.Library(PACKAGE, "FRAGMENT")
     _kept.append(library)
+    kernels = dict(torchvision_kernels.KERNELS, _cuda_version=lambda: -1)
     for schema in SCHEMAS:
+        name = schema.partition("(")[0]
+        if hasattr(torch.ops.torchvision, name):  # the program has declared it, as docs/environments.md says
+            continue
         library.define(schema)
-    for name, kernel in torchvision_kernels.KERNELS.items():
-        library.impl(name, kernel, "CPU")
-    library.impl("_cuda_version", lambda: -1, "CompositeExplicitAutograd")
+        if name in kernels:
+            library.impl(name, kernels[name], "CompositeExplicitAutograd" if name.startswith("_") else "CPU")
     _take_for_loaded([os.path.join(folder, name) for name in names])
 
 

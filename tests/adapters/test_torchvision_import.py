@@ -26,25 +26,39 @@ if sys.argv[3] == "watch":
     operators.watch()
 import torch
 assert not hasattr(torch.ops.torchvision, "nms")
+if len(sys.argv) > 4:
+    library = torch.library.Library("torchvision", "DEF")
+    library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    library.impl("nms", lambda dets, scores, iou_threshold: scores + iou_threshold, "CPU")
 import torchvision
+if len(sys.argv) > 4:
+    assert torch.ops.torchvision.nms(torch.zeros(1, 4), torch.ones(1), 2.0).tolist() == [3]
 assert not any(isinstance(finder, operators.Finder) for finder in sys.meta_path)
 print(torch.ops.torchvision.deform_conv2d.default._schema)
 """
 
 
-def imported(folder: Path, how: str, library: bytes | None) -> subprocess.CompletedProcess[str]:
+def imported(folder: Path, how: str, library: bytes | None, *declared: str) -> subprocess.CompletedProcess[str]:
     package = folder / "torchvision"
     package.mkdir()
     (package / "__init__.py").write_text(PACKAGE)
     if library is not None:
         (package / "_C.so").write_bytes(library)
-    command = [sys.executable, "-c", TRY, str(folder), str(ROOT), how]
+    command = [sys.executable, "-c", TRY, str(folder), str(ROOT), how, *declared]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.frameworks
 def test_operators_are_declared_where_the_library_does_not_load(tmp_path: Path) -> None:
     done = imported(tmp_path, "watch", b"no library")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset")
+
+
+@pytest.mark.frameworks
+def test_operators_that_the_program_has_declared_are_its_own(tmp_path: Path) -> None:
+    """As docs/environments.md has it; the others are declared beside them."""
+    done = imported(tmp_path, "watch", b"no library", "declared")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset")
 
