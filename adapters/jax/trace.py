@@ -195,7 +195,7 @@ class Walk:
                     self.through(branches[which], runs.within(which)._replace(calls=times), names)
             return
         walks = [self._aside(branch, runs.within(which), names) for which, branch in enumerate(branches)]
-        if all(walk.entered() and walk.work() == walks[0].work() for walk in walks):
+        if all(walk.is_complete() and walk.work() == walks[0].work() for walk in walks):
             self.take(walks[0])
         else:
             self._leave_unentered(equation, BRANCH_DEPENDS_ON_DATA, runs, names)
@@ -206,7 +206,7 @@ class Walk:
         times = runs.count_of(0) if places is None else runs.calls * places
         body = runs.within(0)._replace(calls=times or 0)
         walk = self._aside(run_counts.programs_of(equation)[0], body, names)
-        if times is None or not walk.entered():
+        if times is None or not walk.is_complete():
             self._leave_unentered(equation, KERNEL_DEPENDS_ON_DATA + run_counts.kernel_name(equation), runs, names)
         elif times:
             self.take(walk)
@@ -274,7 +274,7 @@ class Walk:
         for key, op in other.ops.items():
             self.add(op, other.equations[key])
 
-    def entered(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether all that runs is among its ops."""
         return not self.problems and not any(UNENTERED in op.attrs for op in self.ops.values())
 

@@ -16,6 +16,7 @@ from reconcile.adapters.jax.devices import program as devices
 from reconcile.adapters.jax.devices import tags, walk
 from reconcile.adapters.jax.devices.rank import RankStep
 from reconcile.adapters.shared.refusal import BeyondCounter, FactoryError
+from reconcile.core.records import UNENTERED
 from reconcile.engine.recompute import recompute
 from reconcile.engine.settle import Collected
 from reconcile.launch.request import run_request
@@ -137,7 +138,8 @@ def ran(program, single):
         step._take_step(0, WORLD)
     except FactoryError as error:
         return {"refused": str(error)}
-    counters = () if step.trace().problems else (LOWERED, COMPILED)
+    unread = step.trace().problems or any(UNENTERED in op.attrs for op in step.trace().ops)
+    counters = () if unread else (LOWERED, COMPILED)
     ledgers = [capture(counter, step._call) for counter in counters]
     every = rank(range(WORLD), step.trace(), ledgers, step.told, "m:made")
     one = rank([0], trace.trace(model.call(single, ALONE[single], {})), [], step.told, "m:one")
