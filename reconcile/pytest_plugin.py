@@ -142,7 +142,8 @@ class Flops:
         """Count a model and compare it with its baseline, entry by entry; with ``--flops-update``, accept the result.
 
         A model at hand (a ``torch.nn.Module``, a Keras model) is called with ``inputs``, as ``reconcile.run`` takes them, and its
-        baseline is called after its class, or ``name``: two models of one class in a file of tests need two names.
+        baseline is called after its class, or ``name``: two models of one class in a file of tests need two names, unless they
+        are of two frameworks.
         ``framework`` is needed only for a function that several imported frameworks could call.
         ``counters`` are those of the baseline unless given, ``timeout`` is in seconds per counter, ``pass_="training"`` is a
         training step with ``optimizer`` (``"adamw"``, or one at hand), and ``params`` are the pair's.  Fails the test if anything
@@ -151,6 +152,7 @@ class Flops:
         """
         from .api import fixture
         from .core.errors import UsageError
+        from .drift.baselines import path_of_framework
         from .drift.check import check
         from .drift.report import describe_check
         from .launch.request import run_request
@@ -173,6 +175,7 @@ class Flops:
             else:
                 path = self.baseline(name or type(model).__name__, pass_=pass_, optimizer=optimizer)
                 request, take = fixture.model_at_hand(model, inputs, path.stem, framework, params, asked)
+                path = path_of_framework(path, *request.factories)
             done = check(request, path, remedy=remedy, update=self.update, take=take)
         except UsageError as error:
             _fail(fixture.describe_for_test(error, Flops.check).replace("with --update", f"with {UPDATE}"))

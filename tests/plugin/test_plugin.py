@@ -251,6 +251,8 @@ def test_torch(flops, framework):
 def test_keras(flops):
     net = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(4)])
     assert flops.budget(net, tf.ones((2, 3)), max_flops=FLOPS) == {"tf": FLOPS}
+    flops.check(torch.nn.Sequential(torch.nn.Linear(3, 4)), torch.ones(2, 3))
+    flops.check(net, tf.ones((2, 3)))
 
 def test_a_function(flops):
     w = tf.ones((3, 4))
@@ -271,8 +273,11 @@ def test_models_of_two_frameworks_in_one_session(pytester: pytest.Pytester, monk
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     pytester.makepyfile(test_model=BOTH)
-    words = ("-p", "no:reconcile", "-p", "reconcile.pytest_plugin", "--flops-update")
+    words = ("-p", "no:reconcile", "-p", "reconcile.pytest_plugin")
+    pytester.runpytest_subprocess(*words, "--flops-update").assert_outcomes(passed=6)
     pytester.runpytest_subprocess(*words).assert_outcomes(passed=6)
+    kept = sorted(path.name for path in (pytester.path / "test_model.flops").iterdir())
+    assert kept == ["Linear.json", "Sequential-tf.json", "Sequential.json"]
 
 
 REFUSED = {
