@@ -35,10 +35,6 @@ class Block:
     amount: int
     parts: list[Part]
 
-    def rest(self, limit: int) -> int:
-        """The amount of the parts after the first ``limit`` ones."""
-        return sum(part.amount for part in self.parts[limit:])
-
 
 def blocks(statement: Statement, layers: Sequence[str] = ()) -> list[Block]:
     """The lines of a statement by cause, in booking order, then by layer (in the order of ``layers``); a residual that

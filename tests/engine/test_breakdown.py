@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from reconcile.core.causes import Cause
 from reconcile.core.work import Work
-from reconcile.engine.breakdown import RESIDUAL, blocks, differing_components, known_work, to_the_work
+from reconcile.engine.breakdown import RESIDUAL, differing_components, known_work, to_the_work
 from tests.report import samples
 
 DEAD = Cause.DEAD_OP
-
-
-@pytest.mark.parametrize(("limit", "rest"), [(0, -12), (1, -9), (2, -4), (3, 0), (9, 0)])
-def test_the_rest_of_a_block_is_what_its_first_parts_leave(limit: int, rest: int) -> None:
-    lines = tuple(samples.line(DEAD, layer, samples.FROZEN, n, "Mul") for layer, n in (("a", -3), ("b", -5), ("c", -4)))
-    (block,) = blocks(samples.statement(samples.FROZEN, samples.TF, 112, 100, *lines), ["a", "b", "c"])
-    assert block.amount == -12
-    assert block.rest(limit) == rest
 
 
 def test_a_layers_causes_and_residual_lead_to_the_work() -> None:
