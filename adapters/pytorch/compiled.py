@@ -9,6 +9,7 @@ import sys
 from contextlib import ExitStack, contextmanager
 from types import FunctionType, MethodType
 from typing import Any, Dict, Iterator, List
+from weakref import WeakKeyDictionary
 
 import torch
 
@@ -54,6 +55,31 @@ def unwrap_module(module: Any) -> Any:
     return root, compiled
 
 
+CONVOLUTION = "mkldnn_convolution"
+_dispatched: Any = WeakKeyDictionary()
+"""By module, the function that runs in place of its forward."""
+
+
+def dispatch_convolutions(root: Any) -> None:
+    """Let convolutions of oneDNN in frozen modules (torch.jit.optimize_for_inference) reach the dispatcher, in place: a node of
+    TorchScript's own becomes a call of the operator, which runs the same kernel on the same tensors."""
+    for module in root.modules():
+        if not isinstance(module, torch.jit.ScriptModule) or not hasattr(module, "forward"):
+            continue
+        graph = module._c._get_method("forward").inlined_graph
+        nodes = graph.findAllNodes("prim::" + CONVOLUTION, True)
+        if not nodes or next(iter(graph.inputs())).uses():  # it has none, or reads what the module holds
+            continue
+        for node in nodes:
+            x, weight, bias, stride, padding, dilation, groups = node.inputs()
+            made = graph.create("aten::" + CONVOLUTION, [x, weight, bias, padding, stride, dilation, groups], 1)
+            made.insertBefore(node)
+            node.output().replaceAllUsesWith(made.output())
+            node.destroy()
+        graph.eraseInput(0)
+        module.forward = _dispatched[module] = torch._C._create_function_from_graph("forward", graph)
+
+
 def kind_of_kernel(module: Any) -> str:
     """A kernel of TorchScript's own or of a compiler's by which it runs this module; '' if it runs operators alone.
 
@@ -63,10 +89,11 @@ def kind_of_kernel(module: Any) -> str:
 
 
 def _graphs(module: Any) -> Iterator[Any]:
-    forward = module._c._get_method("forward")  # the module's own may be another one here (CallAdapter)
+    replaced = _dispatched.get(module)
+    forward = replaced or module._c._get_method("forward")  # the module's own may be another one here (CallAdapter)
     yield forward.inlined_graph
     try:
-        yield from [plan.graph for plan in module._c.get_debug_state().execution_plans.values()]
+        yield from [plan.graph for plan in (replaced or module._c).get_debug_state().execution_plans.values()]
     except RuntimeError:  # it was not called by itself, or without a plan
         return
 

@@ -78,6 +78,7 @@ class TorchModel(Readable):
         forget_compiled()
         module, self.compiled = compiled.unwrap_module(self._make_module(device))
         exported.follow_mode(module)
+        compiled.dispatch_convolutions(module)
         if any(is_fake(type(tensor)) for tensor in tensors_of(module)):
             raise FactoryError(MODEL_HAS_FAKE_TENSORS)
         self.weightless = device != "meta" and not self.trial and lacks_values(module, self._try_on_cpu)

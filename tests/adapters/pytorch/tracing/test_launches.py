@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from reconcile import count  # noqa: E402
+from reconcile import count, run  # noqa: E402
 from reconcile.adapters.pytorch import trace as inference  # noqa: E402
 from reconcile.adapters.pytorch import training  # noqa: E402
 from reconcile.adapters.pytorch.compiled import SCRIPT, TORCHSCRIPT_RUNS_KERNELS  # noqa: E402
@@ -193,6 +193,21 @@ def test_kernels_of_torchscript_withhold_the_number(inside):
 
     layer = "part" if inside else ""
     assert problems(make)[0] == [(SCRIPT, layer, TORCHSCRIPT_RUNS_KERNELS % "prim::mkldnn_convolution")]
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_convolutions_of_onednn_have_sizes_in_a_run(inside):
+    """The second one has two groups and a stride of 2."""
+    part = script(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 4, 3, 2, 1, groups=2), fused="optimize")
+    batch, _, height, width = IMAGE
+    first, second = height * width * 8 * 3 * 9, -(-height // 2) * -(-width // 2) * 4 * 4 * 9
+    for model in (Holder(part) if inside else part, part):  # the module of the program is as it was
+        done = run(torch=model, inputs=torch.ones(IMAGE), counters=["flop_counter"])
+        assert done.result.traces[0].totals["matmul"] == 2 * batch * (first + second)
+        assert done.exit_code == 0
+    with count() as step:
+        part(torch.ones(IMAGE))
+    assert [item.op for item in step.result.traces[0].unknown] == [SCRIPT]
 
 
 @pytest.mark.usefixtures("_onednn")
