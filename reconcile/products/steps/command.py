@@ -69,7 +69,8 @@ def watch(
     reconcile watch train.py --batch-size 8
     reconcile watch --steps 2 -m my_package.train
 
-    The script runs as `python SCRIPT ARGUMENTS` would, unchanged, and ends after the step. A step leads from the call of a model
+    The script runs as `python SCRIPT ARGUMENTS` would, unchanged, and ends after the step. Options come before SCRIPT: what
+    follows is the script's. A step leads from the call of a model
     to the step of the optimizer, or to the next call after your code has changed the weights itself. Where nothing is trained,
     count calls (--calls 1). In Keras it is a train_step on one batch, in JAX a call of a jitted function that takes a gradient.
 
