@@ -40,10 +40,10 @@ HELD = {
     "jax.formulas.windows": ("lax", "loops"),
     "onnx.formulas.elementwise": ("onnx", "the same operation in PyTorch"),
     "onnx.formulas.layers": (
-        "onnx, adapters/onnx/functions",
+        "onnx, ../adapters/onnx/functions",
         "the same operation in PyTorch, and ONNX's own function of it",
     ),
-    "onnx.formulas.quantized": ("adapters/onnx/functions", "closed forms of the product that it stands for"),
+    "onnx.formulas.quantized": ("../adapters/onnx/functions", "closed forms of the product that it stands for"),
     "tensorflow.elementwise": ("tables, tensorflow", "the expression of each row, run on counting numbers"),
     "tensorflow.gradients": ("gradient_formulas, gradient_elements", "loops"),
     "tensorflow.layers": ("aten/products, layers, tensorflow", "loops"),
