@@ -146,7 +146,9 @@ def test_what_is_installed_is_pinned_as_there_and_has_hashes(name: str) -> None:
     text = re.sub(r"^#.*\n", "", (ROOT / name).read_text(), flags=re.MULTILINE)
     entries = re.split(r"\n(?=\S)", text.strip())
     assert len(entries) > 50
-    assert [each for each in entries if not re.fullmatch(r"\S+==[^\\]+( \\\n    --hash=sha256:[0-9a-f]{64})+", each)] == []
+    assert [
+        each for each in entries if not re.fullmatch(r"\S+==[^\\]+( \\\n    --hash=sha256:[0-9a-f]{64})+", each)
+    ] == []
     versions = {line.split(" ;")[0] for line in pins}
     assert [each for each in entries if each.split()[0] not in versions] == []
 

@@ -210,7 +210,9 @@ def test_a_run(tmp_path: Path) -> None:
     macs = steps * batch * (3 * 5 + 3 * 7 * (5 + 7))
     assert trace["totals"]["matmul"] == 2 * macs
     assert trace["versions"]["flax"] == "0.12.8"
-    parameters = 3 * 5 + 5 + 3 * (5 * 7 + 7 * 7) + 4 * 7  # a gate has no bias of its hidden state, the candidate has one
+    parameters = (
+        3 * 5 + 5 + 3 * (5 * 7 + 7 * 7) + 4 * 7
+    )  # a gate has no bias of its hidden state, the candidate has one
     (table,) = (tmp_path / "out").glob("*.tex")
     assert f"total & {parameters} & {macs:,} " in table.read_text()
 

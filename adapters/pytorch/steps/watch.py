@@ -62,7 +62,7 @@ def group_word() -> str:
 
 
 def asks_shapes(module: torch.nn.Module, inputs: Any) -> bool:
-    """Whether a call of this module gives shapes alone: on tensors without values, which its weights have, or on symbols of Keras."""
+    """Whether a call of this module gives shapes alone: its tensors have no values, or they are symbols of Keras."""
     tensors = given_tensors(inputs)
     on_meta = bool(tensors) and all(t.is_meta for t in tensors) and not all(p.is_meta for p in module.parameters())
     return on_meta or any(keras_of(value, "KerasTensor") for value in leaves_of(inputs))

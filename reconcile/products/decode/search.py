@@ -164,8 +164,8 @@ def nearest(among: Sequence[Candidate], wanted: PrintedFigure) -> str:
     ranked = sorted(among, key=lambda c: (abs(c.value - target), c.rank))
     mine = [c for c in ranked if c.unit == wanted.counts] or ranked
     unit = f" in {mine[0].unit}s" if wanted.counts and mine is not ranked else ""
-    among = f"the nearest of {len(mine)} readings" if len(mine) > 1 else "the only reading"
-    text = f"{measure(target, mine[0])}, {among}{unit}"
+    share = f"the nearest of {len(mine)} readings" if len(mine) > 1 else "the only reading"
+    text = f"{measure(target, mine[0])}, {share}{unit}"
     if mine[0].unit != ranked[0].unit and ranked[0].unit:
         text += f"; read as {ranked[0].unit}s it is {measure(target, ranked[0])}"
     return text

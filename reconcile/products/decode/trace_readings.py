@@ -51,7 +51,9 @@ def of_trace(
     unknown += [(problem.op, problem.layer, problem.reason) for problem in trace.problems]
     gaps = frozenset(COMPONENTS if trace.problems else ()).union(*(part.unknown for _, part in assessed))
     complete = (
-        {name: c for name, c in conventions.items() if not c.weighs(gaps)} if gaps <= {*SINGLE_COMPONENTS, MASKED} else {}
+        {name: c for name, c in conventions.items() if not c.weighs(gaps)}
+        if gaps <= {*SINGLE_COMPONENTS, MASKED}
+        else {}
     )
     if unknown:
         if complete:

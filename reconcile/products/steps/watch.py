@@ -167,7 +167,11 @@ def _why(script: Script, seen: dict[str, Any] | None) -> str:
             f"{script.name} called a model {called}, so there is no {script.wanted}: give --calls 1 to {seen['calls']}."
         )
     if not seen["steps"]:
-        more = f" It called a model {called}: count one call, its forward pass alone, with --calls 1." if seen["calls"] else ""
+        more = (
+            f" It called a model {called}: count one call, its forward pass alone, with --calls 1."
+            if seen["calls"]
+            else ""
+        )
         return f"no optimizer stepped in {script.name}, so there is no step to count.{more}"
     return f"{script.name} took {took}, so there is no {script.wanted}: give --steps 1 to {seen['steps']}."
 
