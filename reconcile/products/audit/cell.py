@@ -1,4 +1,5 @@
-"""One model of an audit in its own process: traces it on the meta device and returns every reading of the trace, or of variants.
+"""One model of an audit in its own process: traces it, on the meta device where it can, and returns the readings of the trace, or
+of its variants. ``candidates_of`` and ``ran_of`` read them from the outcome that was kept.
 
 No counter runs, and the process gets no published number: the numbers of a model are looked up in its readings afterwards, so
 adding a row to the table or removing one runs no model again.

@@ -1,4 +1,4 @@
-"""``cells_of``: turns the model, input and environment that each claim names into a cell of a sweep."""
+"""``cells_of``: turns the model, input and environment that each claim names into a cell of a sweep, or says why it cannot."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ BETWEEN = ";"
 def cells_of(
     claims: list[Claim], known: Mapping[str, Environment], usual: str = CURRENT
 ) -> tuple[dict[int, Cell], dict[int, str]]:
-    """The cell of each row, one for all rows with the same model, input and environment; and why there is none, by the numbers
-    of the rows. A row without an environment runs in the ``usual`` one, or here if that lacks the framework of its model."""
+    """The cell of each row, one for all rows with the same model, input and environment; and why there is none. Both are by the
+    numbers of the rows. A row without an environment runs in the ``usual`` one, or here if that lacks its model's framework."""
     found: dict[int, Cell] = {}
     wrong: dict[int, str] = {}
     named: dict[str, Cell] = {}

@@ -1,4 +1,4 @@
-"""Renders an audit's verdicts as a Document, as HTML with a searchable table, and as CSV."""
+"""Renders an audit's verdicts as a Document, as HTML with a searchable table, as CSV, and as a table for the terminal."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def _row(verdict: Verdict) -> tuple[object, ...]:
 def describe_audit(
     verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str = "", found: Sequence[SourceReading] = ()
 ) -> Document:
-    """The page. ``drawn`` is how many random figures are explained, and how many were drawn (verdict.by_chance); ``found`` is
-    what each source counts."""
+    """``README.md``. ``drawn`` is how many random figures are explained, and how many were drawn (verdict.by_chance); ``found``
+    is what each source counts."""
     rest = tuple(
         (str(v.claim.row), v.claim.model, v.claim.printed, v.state.value, v.reason) for v in verdicts if v.best is None
     )
@@ -186,8 +186,8 @@ def chance(verdict: Verdict) -> str:
 def to_html(
     verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str = "", found: Sequence[SourceReading] = ()
 ) -> str:
-    """The page. ``drawn`` is how many random figures are explained, and how many were drawn (verdict.by_chance); ``found`` is
-    what each source counts."""
+    """``index.html``. ``drawn`` is how many random figures are explained, and how many were drawn (verdict.by_chance); ``found``
+    is what each source counts."""
     template = environment(finalize, autoescape=True, package=__package__, folder=".")
     rules, script = (resources.files(__package__).joinpath(f"audit.{end}").read_text("utf-8") for end in ("css", "js"))
     style = style_page(rules)

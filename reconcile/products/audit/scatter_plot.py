@@ -1,7 +1,7 @@
 """A scatter plot of an audit, as SVG for its HTML page: the ratio of each published number to the MACs that ran.
 
-The ratio is on the y axis, the MACs on the x axis, both logarithmic; lines mark 1 (MACs) and 2 (FLOPs). The plot is static: no
-script, nothing is loaded.
+The ratio is on the y axis, the MACs on the x axis, both logarithmic; lines mark 1 (MACs) and 2 (FLOPs), and a short line at a
+model the MACs without fused attention. The plot is static: no script, nothing is loaded.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def source_of(text: str) -> str:
 
 
 def row_of(number: int, text: str, wanted: PrintedFigure, table: Sequence[Candidate]) -> Row:
-    """A figure among the readings of its model. A figure of zero says nothing: it has every reading's chance."""
+    """A figure among the readings of its model. A figure of zero says nothing: it has no reading and is all chance."""
     if not wanted.digits:
         return Row(number, text, frozenset(), 1.0)
     low, high = printed_range(wanted.digits, wanted.unit, wanted.length)

@@ -1,4 +1,5 @@
-"""Summary of an audit's verdicts, for its Markdown and HTML pages: counts of states, causes, readings and models."""
+"""Summary of an audit's verdicts, for its Markdown and HTML pages: counts of states, causes and readings, what the share that is
+explained proves, the models with several figures, and the words that a reader may not know."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ def select_explained(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 
 def states(verdicts: Sequence[Verdict]) -> str:
-    """How many figures have which verdict."""
+    """A sentence: how many figures have which verdict."""
     found = Counter(verdict.state for verdict in verdicts)
     return (
         f"{number(len(verdicts))} figures: "
@@ -59,7 +60,7 @@ def states(verdicts: Sequence[Verdict]) -> str:
 
 
 def proves(verdicts: Sequence[Verdict], drawn: tuple[int, int]) -> tuple[str, ...]:
-    """The share that is explained, that of random figures, and what the difference proves."""
+    """Sentences on the share that is explained, that of random figures, and what the difference proves."""
     looked = [verdict for verdict in verdicts if verdict.macs]
     if not looked:
         return ()

@@ -1,4 +1,5 @@
-"""The closed list of candidates that ``reconcile decode`` searches for a published number (docs/decode.md).
+"""The closed list of candidates that decode and audit search for a published number (docs/decode.md): those of ledgers are made
+here, those of traces in trace_readings.py.
 
 Candidates are not combined with each other.  Each is one quantity of one ledger or trace, by one rule of the list, with a
 sentence, its arithmetic and a rank that says how far-fetched it is; a number that the list does not hold is not explained.

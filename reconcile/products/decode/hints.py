@@ -1,7 +1,8 @@
 """Hints of decode and audit beyond the search: environments that it did not read, and other versions of the network.
 
 ``find_reading`` looks the number up in the saved baselines of other environments, ``unseen`` lists environments that could be
-run, and ``find_sibling`` looks it up in the work of the zoo's other versions of the network.
+run, ``origin`` names the one that gives a total again, and ``find_sibling`` looks the number up in the work of the zoo's other
+versions of the network.
 """
 
 from __future__ import annotations

@@ -64,5 +64,5 @@ SHOWN = 3
 
 
 def list_names(names: Sequence[str]) -> str:
-    """The first few names."""
+    """The first few names, as a text: ``a, b, c, ...``."""
     return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")

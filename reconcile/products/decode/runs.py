@@ -130,6 +130,7 @@ def choose_recipes(request: RunRequest, collected: Collected) -> list[str]:
 
 
 def counter_of(ledger: Ledger | Missing) -> str:
+    """The name of the counter of a ledger, or of what stands for a missing one."""
     return ledger.counter if isinstance(ledger, Ledger) else ledger.name
 
 

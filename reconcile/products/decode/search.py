@@ -1,4 +1,7 @@
-"""``search``: finds a published number of a model among the candidates of grammar.py, the simplest reading first."""
+"""``search``: finds a published number of a model among the candidates of grammar.py, the simplest reading first.
+
+``nearest`` says how far the others are, ``bounds`` between which releases of its counter's package a reading holds.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +39,8 @@ class Decoded:
         environments: The environments whose results were read.
         left_out: A sentence on each trace whose total is unknown.
         notes: A sentence on each run that gave nothing.
-        chance: The share of random figures of as many digits that are explained as well (chance.by_chance); None if that cannot
-            be said.
+        chance: The share of random figures of as many digits that are explained as well (false_positives.by_chance); None if that
+            cannot be said.
         distance: How far the nearest reading of the whole model is, in words.
     """
 
@@ -157,7 +160,7 @@ def find_agreeing(table: Sequence[Candidate], wanted: PrintedFigure) -> tuple[tu
 
 
 def nearest(among: Sequence[Candidate], wanted: PrintedFigure) -> str:
-    """How far the nearest reading is, in the unit of the claim; and in the other one, if that is nearer."""
+    """In words, how far the nearest reading is, in the unit of the claim; and in the other one, if that is nearer."""
     if not among:
         return "no reading of the model can be compared with it"
     target = wanted.value

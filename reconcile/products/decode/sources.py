@@ -1,4 +1,7 @@
-"""Collects the ledgers and traces that decode searches: saved baselines, and runs here and in other environments."""
+"""Collects the ledgers and traces that decode searches: saved baselines, and runs here and in other environments.
+
+``claims`` looks up in them the figures that a pair lists as published.
+"""
 
 from __future__ import annotations
 

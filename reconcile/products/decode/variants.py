@@ -181,8 +181,8 @@ def hits(ran: Sequence[Ran], wanted: PrintedFigure) -> list[Hit]:
 
 
 def chance(ran: Sequence[Ran], wanted: PrintedFigure, macs: int) -> float | None:
-    """The share of random figures of as many digits that one of these variants has (chance.by_chance), around the ``macs`` of the
-    network as it is; None for an exact one."""
+    """The share of random figures of as many digits that one of these variants has (false_positives.by_chance), around the
+    ``macs`` of the network as it is; None for an exact one."""
     return by_chance([c for one in ran for c in select_comparable(one.readings, wanted)], wanted, macs)
 
 

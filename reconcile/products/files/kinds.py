@@ -42,7 +42,7 @@ EXPECTED_FILES = (
 
 
 def wrong(path: Path, why: str) -> UsageError:
-    """The one sentence about a file that cannot be used."""
+    """The exception for a file that cannot be used: one sentence with its name and why."""
     return UsageError(f"{brief(path)}: {why}.")
 
 
@@ -75,7 +75,7 @@ ENDINGS = (".pb", ".keras", ".h5", ".hdf5", ".pt2", ".pt", ".pth", ".ts", ".onnx
 
 
 def read_model_file(framework: str, text: str, trusted: bool = False) -> ModelFile:
-    """The model file at this path, given with that framework's option. Raises UsageError that says what to do."""
+    """Describe the model file at this path, given with that framework's option. Raises UsageError that says what to do."""
     path = Path(text)
     try:
         model = _folder(path, trusted) if os.path.isdir(path) else _file(path, trusted)

@@ -1,4 +1,4 @@
-"""GPU kernels: the products that Nsight Compute counted in them, compared with the trace (docs/kernels.md)."""
+"""Witnesses of the trace: what Nsight Compute counted in GPU kernels (--ncu), and the log of CPU libraries (--witness)."""
 
 from ...core.product import Product
 

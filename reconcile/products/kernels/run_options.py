@@ -27,7 +27,7 @@ WRITES_NO_LOG = "{} writes no log of its products on a CPU; --witness takes mode
 
 
 def file(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a command with the file of Nsight Compute alone."""
+    """Decorator of a command: adds --ncu, which takes a file of Nsight Compute."""
     text = "What ncu counted on a GPU (docs/kernels.md)."
     return click.option("--ncu", type=click.Path(path_type=Path), metavar="FILE.csv", help=text)(function)
 

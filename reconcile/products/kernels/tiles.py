@@ -1,4 +1,4 @@
-"""Rules for GEMM kernels (tile padding, split-K, scaling by alpha and beta), and the types that all kernel rules share."""
+"""Rules for GEMM kernels (tile padding, split-K, scaling by alpha and beta), and the types and rounding that all rules share."""
 
 from __future__ import annotations
 

@@ -159,5 +159,5 @@ def _table(claims: Path, out: Path | None) -> int:
     command = quote_words(["reconcile", "mfu", "--table", claims.name, "--out", out.name])
     atomic.write(out, "README", {"md": to_markdown(table_report.describe_table(verdicts, command))})
     atomic.write(out, "mfu", {"csv": table_report.to_csv(verdicts)})
-    say(f"{table_report.states(verdicts)} Wrote {out / 'README.md'}")
+    say(f"{table_report.count_states(verdicts)} Wrote {out / 'README.md'}")
     return EXIT_OK if table_report.are_all_explained(verdicts) else EXIT_UNEXPLAINED

@@ -111,7 +111,7 @@ class Compared:
 
 
 def side(path: Path) -> Side:
-    """Read one file. Raises UsageError."""
+    """Read what one TOML file states. Raises UsageError."""
     stated: dict[str, Any] = read_toml(path, "the setup")
     for key in stated:
         if key not in KEYS:
@@ -140,7 +140,7 @@ def side(path: Path) -> Side:
 
 
 def compare_files(one: Path, other: Path) -> Compared:
-    """From the utilisation of one file to that of the other. Raises UsageError."""
+    """The factors from the utilisation of one TOML file to that of the other. Raises UsageError."""
     first, second = side(one), side(other)
     for what, mine, others in (
         ("rate", first.has_rate, second.has_rate),

@@ -1,6 +1,6 @@
-"""``reconcile mfu --config``: FLOPs per token of a config.json's model by every published formula (``formulas``).
+"""``reconcile mfu --config``: FLOPs per token of a config.json's model, as they ran and by every published formula.
 
-Each formula is the work that ran in a training step, plus or minus an amount per cause.
+``formulas`` records a training step of the model. Each formula is the work that ran in it, plus or minus an amount per cause.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class Denominator:
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """A formula, and when four thirds of it are taken."""
+    """A formula, or the printed rate where that is None, and when four thirds of it are taken."""
 
     form: Form | None
     mode: str

@@ -1,4 +1,7 @@
-"""The peak FLOP/s of devices by product, form factor and dtype, each from its vendor's datasheet (peaks.toml)."""
+"""The peak FLOP/s of devices by product, form factor and dtype, each from its vendor's datasheet (peaks.toml).
+
+``find`` is the device of a name; the peaks of a CPU are computed from its name, and ``stated_peak`` is one that a user states.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of ``reconcile mfu`` on one claim, and its JSON: the claim as a product of factors with remainder 1."""
+"""The pages of ``reconcile mfu``, and their JSON: one claim as a product of factors, or the MFU itself where none is given."""
 
 from __future__ import annotations
 
@@ -117,14 +117,14 @@ def describe_setup(setup: Setup) -> Document:
 
 
 def data_of_setup(setup: Setup) -> str:
-    """The same as JSON."""
+    """The page of ``describe_setup`` as JSON. Its ``flops_per_second`` is the peak."""
     assert setup.peak is not None
     mfu = str(setup.utilisation_at(setup.peak.dense).value)
     return json.dumps({"schema": SCHEMA, "mfu": mfu, "flops_per_second": setup.peak.dense}, indent=1) + "\n"
 
 
 def data(outcome: Outcome) -> str:
-    """The same as JSON, exact numbers as strings."""
+    """The page of ``describe_claim`` as JSON, exact numbers as strings."""
     setup, best = outcome.setup, outcome.best
     low, high = outcome.remainder
     content = {

@@ -1,4 +1,7 @@
-"""``Setup``: what a utilisation was computed from (throughput, FLOPs per token, devices, peak), and its options and keys read."""
+"""``Setup``: what a utilisation was computed from (throughput, FLOPs per token, devices, peak).
+
+``setup_of`` makes it from the options of ``reconcile mfu``, or from the keys of a file of ``reconcile mfu compare``.
+"""
 
 from __future__ import annotations
 
@@ -97,8 +100,8 @@ def stated_numerator(name: str, per_token: Printed) -> Numerator:
 
 
 def setup_of(asked: Mapping[str, Any], peaked: bool = True, rated: bool = True, measured: bool = False) -> Setup:
-    """The setup. ``peaked`` and ``rated``: a peak and a rate are needed; ``measured``: the numbers are exact, not rounded.
-    Raises UsageError for what does not go together."""
+    """The setup that these options state. ``peaked`` and ``rated``: a peak and a rate are needed; ``measured``: the numbers are
+    exact, not rounded. Raises UsageError for what does not go together."""
 
     def read_option(name: str, how: Callable[[str, str], Printed] = read_number) -> Printed | None:
         text = asked.get(name)

@@ -33,8 +33,8 @@ def _chance(v: Verdict) -> str:
     return "" if v.chance is None else probability(v.chance)
 
 
-def states(verdicts: Sequence[Verdict]) -> str:
-    """How many rows have which verdict."""
+def count_states(verdicts: Sequence[Verdict]) -> str:
+    """A sentence for the page and the terminal: how many rows have which verdict."""
     found = Counter(v.state for v in verdicts)
     return f"{number(len(verdicts))} rows: " + "; ".join(f"{number(found[s])} {s.value}" for s in State) + "."
 
@@ -44,14 +44,14 @@ def are_all_explained(verdicts: Sequence[Verdict]) -> bool:
     return not [v for v in verdicts if v.state is not State.EXPLAINED]
 
 
-def complete(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """The rows that state their throughput and the model: explained or contradicted, by its tokens."""
+def select_complete(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Those of the verdicts on rows that state their throughput in tokens and their model: explained or contradicted."""
     return [v for v in verdicts if v.row.tokens is not None and v.state in (State.EXPLAINED, State.CONTRADICTED)]
 
 
 def describe_table(verdicts: Sequence[Verdict], command: str = "") -> Document:
-    """The page."""
-    stated = complete(verdicts)
+    """``README.md``: the verdicts by source, the changes of convention, and the rows. ``command`` is what writes the page."""
+    stated = select_complete(verdicts)
     good = sum(v.state is State.EXPLAINED for v in stated)
     share = (
         f"{number(len(stated))} rows state their throughput and their model; {number(good)} of them "
@@ -63,7 +63,7 @@ def describe_table(verdicts: Sequence[Verdict], command: str = "") -> Document:
         "",
         (
             *([Text(("Written by ", Span(command, "code"), "."))] if command else []),
-            Text(states(verdicts)),
+            Text(count_states(verdicts)),
             *([Text(share)] if stated else []),
             *section(
                 "What each source counts", tabulate("source|convention|peak|rows>|of>", _sources(verdicts)), NOTATION

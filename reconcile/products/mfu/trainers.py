@@ -26,7 +26,7 @@ class Entry:
 
 @cache
 def every() -> tuple[Entry, ...]:
-    """The whole table."""
+    """Every row of trainers.toml, one for each of its products."""
     found = []
     for trainer in read_toml(TABLE, "the table of trainers' peaks")["trainer"]:
         for row in trainer["peaks"]:

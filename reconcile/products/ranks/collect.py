@@ -1,4 +1,4 @@
-"""Start of the worker process that runs the ranks of a world (worker.py), and of another for the same step on one device."""
+"""Runs the ranks of a world in a worker process (worker.py), and the same step on one device in another; reads what they left."""
 
 from __future__ import annotations
 

@@ -202,6 +202,7 @@ def phase_of(row: TraceRow) -> str:
 
 
 def shapes_of(row: TraceRow) -> Shapes:
+    """The shapes of its inputs, then those of its outputs."""
     return tuple(tensor.shape for tensor in (*row.inputs, *row.outputs))
 
 

@@ -1,4 +1,7 @@
-"""Report files of ``reconcile run --ranks``: of the world (Markdown, JSON, HTML), of each fold's first rank, of one device."""
+"""Report files of ``reconcile run --ranks``: of the world (Markdown, JSON, HTML), of each fold's first rank, of one device.
+
+``describe_reports`` is the page of ``reconcile ranks``.
+"""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class RankOptions(RunOptions):
 
 
 def words(world: int, chosen: tuple[int, ...], against: str | None) -> list[str]:
-    """The options as typed."""
+    """The words of a command line that ask for these ranks."""
     rank = ["--rank", ",".join(map(str, chosen))] if chosen else []
     return ["--ranks", str(world), *rank, *(["--against", against] if against else [])]
 

@@ -39,7 +39,7 @@ class SplitSums:
 
 
 def sums(cell: Cell, times: Fraction, op: str) -> SplitSums | None:
-    """Those of an op, if their number is all in which the ranks differ from ``times`` one device's work; None otherwise."""
+    """The sums of an op, if their number is all in which the ranks differ from ``times`` one device's work; None otherwise."""
     one = sum((row.work for row in cell.one), ZERO)
     ranks = sum((row.work * count for count, row in cell.of_ranks()), ZERO)
     names = [name for name in COMPONENTS if getattr(ranks, name) != getattr(one, name) * times]

@@ -55,8 +55,8 @@ class Part:
 
 
 class Sum:
-    """``batches`` is how many batches the ranks read, and ``share`` how much of the one device's batch each of these is.
-    ``one_batch`` says that the program itself shows one batch of all ranks, whatever they share."""
+    """All ranks beside one device; ``statement`` compares them. ``batches`` is how many batches the ranks read, and ``share`` how
+    much of the one device's batch each of these is. ``one_batch`` says that the program itself shows one batch of all ranks."""
 
     def __init__(
         self, parts: Sequence[Part], one: TraceResult, batches: int, share: Fraction, convention: Convention,

@@ -3,6 +3,7 @@
 Counters differ in unit and in scope: one counts biases, another one does not. So a cell compares multiply-adds alone. The
 counter's bridge is booked as in any statement (engine/booking.py), with every other component left out. What remains is what
 the counter does to the multiply-adds of that layer, cause by cause. Amounts are FLOPs under ``matmul``: 2 per multiply-add.
+The cells of a family's layers are a card; ``dump`` and ``read_cards`` are the writer and the reader of ``scorecard.json``.
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ def verdict(ran: int, causes: Mapping[Cause, int]) -> Verdict:
 
 
 def cells(collected: Collected, counter: str, layers: Sequence[str]) -> dict[str, Cell]:
-    """The cells of one counter, a layer each."""
+    """The cells of one counter by layer, from what a run of its family, or of a layer alone, collected."""
     record = next(
         (x for x in collected.ledgers if counter in (getattr(x, "counter", ""), getattr(x, "name", ""))), None
     )
@@ -193,7 +194,7 @@ def _cell(items: Iterable[Item], ran: int | None, unit: str, open_: str) -> Cell
 
 
 def text(cell: Cell) -> str:
-    """``exact``, ``zero``, ``4/7 counted`` or ``4 times``: a verdict with its amount, the fraction as it is."""
+    """A cell as a few words: ``exact``, ``zero``, ``4/7 counted`` or ``4 times``; '' where no multiply-adds ran."""
     if cell.verdict is Verdict.PARTIAL:
         return f"{_fraction(cell)} counted"
     if cell.verdict is Verdict.FACTOR:

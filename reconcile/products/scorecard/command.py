@@ -101,7 +101,7 @@ def scorecard(
 
 
 def write(out: Path, cards: Mapping[str, Card]) -> Path:
-    """Write all pages of these cards; returns the first one."""
+    """Write the pages of these cards, their CSV and their picture to ``out``; returns the path of README.md."""
     from ...core import atomic
     from ...report.document.markdown import to_markdown
     from . import page as scorecard_page

@@ -14,7 +14,7 @@ from .report import Board, commands, counted_text, opens
 
 
 def to_html(board: Board) -> str:
-    """The page."""
+    """``scorecard.html``."""
     template = environment(finalize, autoescape=True, package=__package__, folder=".").get_template("scorecard.html.j2")
     style = style_page(resources.files(__package__).joinpath("scorecard.css").read_text(encoding="utf-8"))
 

@@ -118,13 +118,13 @@ class Board:
 
 
 def versions(card: Card) -> str:
-    """``fvcore 0.1.5, torch 2.13.0``, or a sentence if the counter never ran."""
+    """``fvcore 0.1.5, torch 2.13.0``; of a counter that never ran, the version that it needs or ``not installed``."""
     known = card.versions or {card.counter: card.version or card.framework_version or "not installed"}
     return ", ".join(f"{name} {version}" for name, version in known.items())
 
 
 def counted_text(cell: Cell) -> str:
-    """``It counts 48 FLOP of multiply-adds, and 420 ran: loop-counted-once +372. It also counts 12 FLOP of other work.``"""
+    """``It counts 48 FLOP of multiply-adds, and 420 ran: loop-counted-once +372.``; without a number, the reason for that."""
     if cell.counted is None:
         return cell.reason.rstrip(".") + "."
     ran = f"and {number(cell.ran or 0)} ran"
@@ -234,7 +234,7 @@ def _link_cell(cell: Cell | None, family: str, layer: str) -> Inline:
 
 
 def describe_family(board: Board, family: str) -> Document:
-    """``family_dense.md``: every cell that is not exact, with its causes, its rules and its programs."""
+    """``family_dense.md``: every cell that is not exact, with its causes, its rules and its commands; the exact ones by name."""
     layers = (section(layer, Items(tuple(_list_cells(board, family, layer)))) for layer in board.layers[family])
     about = Text(mark_up("[All layers](README.md). Amounts are FLOPs, 2 per multiply-add."))
     return Document(

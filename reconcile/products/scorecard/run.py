@@ -1,8 +1,8 @@
-"""Runs the counters for the scorecard: one run per family, pass and environment, of all counters whose cards are stale.
+"""Makes the stale cards of the scorecard: one run per family, pass, environment and recipe, of all counters that need it.
 
-A card is the result of one counter on one family in one pass. It is kept in ``model_zoo/scorecard.json`` with what it depends
-on: the family's files, the counter's folder, its version and that of its framework. It is measured again only if one of these
-changed.
+A card is the result of one counter on one family in one pass. command.py keeps it in ``scorecard.json`` with what it depends on:
+the family's files, the counter's folder, its version and that of its framework. It is stale if one of these has changed, if it
+is missing, or if something was not installed. A counter that stops at the whole family is run on each of its layers alone.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ PAIR, inputs, build_tf, build_torch, copy_weights = pair(
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Counters that run together on one family in one pass: their traces are shared."""
+    """Counters that run together on one family in one pass, in one environment: their traces are shared."""
 
     family: str
     pass_: str
@@ -88,7 +88,7 @@ def make(
     begun: Callable[[str], None] = lambda title: None,
     say: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Card]:
-    """The cards of these batches, ``jobs`` batches at a time."""
+    """Run these batches, ``jobs`` at a time; returns their cards by name. ``each`` gets the cards of a batch when it is done."""
     environments = load()
 
     def take(environment: str, request: RunRequest) -> Collected:
@@ -111,7 +111,7 @@ def make(
 
 
 def measure(batch: Batch, take: Take) -> Iterator[Card]:
-    """Run a batch. If a counter stops at the family as a whole, it runs on each of its layers alone."""
+    """Run a batch: a card for each of its counters. One that stops at the family as a whole runs on each of its layers alone."""
     layers = layers_of(batch.family)
     try:
         yield from _measure_layers(batch, layers, take)
@@ -190,7 +190,7 @@ def layers_of(family: str) -> tuple[str, ...]:
 
 @cache
 def settings(family: str, pass_: str) -> tuple[dict[str, str], str]:
-    """The settings that differ from the pair's own, and the device."""
+    """The settings of a family in a pass that differ from the pair's own, and the device on which it runs."""
     return settings_of(family) if pass_ == "training" else ({}, "cpu")
 
 

@@ -1,4 +1,7 @@
-"""Counts of steps that a user's own program runs: ``reconcile.count`` around its code, ``reconcile watch`` of a script."""
+"""Counts of steps that a user's own program runs: ``reconcile.count`` around its code, ``reconcile watch`` of a script.
+
+It also has what the callbacks of training libraries share (callback.py, training_run.py).
+"""
 
 from ...core.product import Command, Product
 

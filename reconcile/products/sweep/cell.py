@@ -140,8 +140,8 @@ def _end_with_parent(folder: str) -> None:
 def answer(
     request: Mapping[str, Any], folder: Path, take: Collect | None = None, more: More = lambda _collected: {}
 ) -> dict[str, Any]:
-    """Run it here; ``folder`` is for the files that came along, and ``take`` is another way to run it (launch/runner.py), in its
-    environment or in none. ``more`` is what the outcome has besides, made of what was collected."""
+    """Run the cell of a request in this process; ``folder`` is for the files that came along, and ``take`` is another way to run
+    it (launch/runner.py), in its environment or in none. ``more`` makes what the outcome has besides of what was collected."""
     cell, manner = cells.read_cell(request)
     texts: Mapping[str, str | bytes] = {}
     interrupted = ""

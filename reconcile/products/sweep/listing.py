@@ -1,4 +1,4 @@
-"""Makes cells of what a user names: a model of the zoo, a pair file, a factory, or a package of functions that make models."""
+"""Makes cells of what a user names: a model of the zoo, a pair file, a factory, or every model that a package makes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The page and the CSV tables of a sweep: functions of the finished cells.
 
-``describe_sweep`` is for people, with what each cell cost; ``to_csv`` is one row per cell and counter, the same whenever the
-sweep is run; ``costs`` is one row per cell, never the same twice.
+``describe_sweep`` is for people, with what each cell cost; ``to_csv`` is one row per counter, trace and refusal of a cell, the
+same whenever the sweep is run; ``costs`` is one row per cell, never the same twice.
 """
 
 from __future__ import annotations

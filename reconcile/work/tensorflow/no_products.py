@@ -1,4 +1,4 @@
-"""TensorFlow ops without multiply-adds, whose other work is unknown.
+"""TensorFlow ops without multiply-adds: the other work of most is unknown, that of ``MOVES`` is 0.
 
 It depends on the data or on an algorithm that a library chooses, or has no formula. For ATen's ops, see aten/no_products.py.
 

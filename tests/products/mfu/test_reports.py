@@ -23,7 +23,7 @@ def found() -> list[Verdict]:
 
 def test_most_rows_that_state_enough_are_explained(found: list[Verdict]) -> None:
     """At least 95 %; every other row has its factor or its reason."""
-    stated = table_report.complete(found)
+    stated = table_report.select_complete(found)
     assert len(stated) >= 300
     assert sum(v.state is State.EXPLAINED for v in stated) >= 0.95 * len(stated)
     assert [v.row.key for v in found if v.state is State.CONTRADICTED and (v.factor is None or not v.reason)] == []

@@ -33,7 +33,7 @@ def load(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Arguments]:
 
 
 def load_script(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Arguments]:
-    """A TorchScript module."""
+    """The TorchScript module in a file, and the arguments to call it with. Raises FileError."""
     import torch
 
     where = member(file.path)
@@ -51,7 +51,7 @@ def load_script(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Argu
 
 
 def load_exported(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Arguments]:
-    """An exported program as modules."""
+    """The exported program in a file as modules, and the arguments to call them with. Raises FileError."""
     import torch
     from torch.utils import _pytree as pytree
 

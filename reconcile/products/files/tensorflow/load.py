@@ -18,7 +18,7 @@ from .load_graph import Graph, dims, graph_def, import_graph, list_names, scopes
 
 
 def ready() -> None:
-    """Start the framework before the guards are up."""
+    """Start the framework, before the memory is limited."""
     import tensorflow  # noqa: F401
 
 
@@ -29,7 +29,7 @@ def load(file: ModelFile, given: Sequence[Any] | None) -> tuple[Any, Arguments]:
 
 
 def saved_model(file: ModelFile, given: Sequence[Any] | None) -> tuple[Graph, Arguments]:
-    """One signature of a SavedModel."""
+    """One signature of a SavedModel as a graph, and the arguments to call it with. Raises FileError."""
     import tensorflow as tf
 
     where = member(file.path)

@@ -1,4 +1,4 @@
-"""Loads frozen TensorFlow graphs (``.pb``) as concrete functions with every shape known."""
+"""Loads frozen TensorFlow graphs (``.pb``) as concrete functions with every shape known; ``Graph`` is for SavedModels, too."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ def scopes_of(graph: Any) -> dict[str, str]:
 
 
 def graph_def(file: ModelFile, given: Sequence[Any] | None) -> tuple[Graph, Arguments]:
-    """A frozen graph: its placeholders are the inputs, the nodes that no node consumes are the outputs."""
+    """A frozen graph, and the arguments to call it with: its placeholders are the inputs, and the outputs are those of
+    ``chosen_outputs``. Raises FileError."""
     import tensorflow as tf
     from google.protobuf.message import DecodeError
 
@@ -123,7 +124,7 @@ def import_graph(
 
 
 def list_names(names: Sequence[str]) -> str:
-    """The first few of these names."""
+    """The first few of these names, and how many more there are, as a text."""
     shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
     return shown or "none"
 

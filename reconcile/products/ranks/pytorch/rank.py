@@ -1,4 +1,7 @@
-"""Records the step of one rank: the user's factory and step run as they are, on the shards that this rank holds (worker.py)."""
+"""Records the step of one rank: the user's factory and step run as they are, on the shards that this rank holds (worker.py).
+
+``digest`` tells which ranks do equal work, and ``waits`` which other rank has to run before one.
+"""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def install() -> None:
 
 
 def patch(owner: Any, name: str, made: Callable[[Any], Any]) -> None:
-    """Replace this function of PyTorch's."""
+    """Replace a function of this owner, if it has it, by what ``made`` makes of it."""
     held = getattr(owner, name, None)
     if held is not None:
         setattr(owner, name, wraps(held)(made(held)))

@@ -1,4 +1,4 @@
-"""Reads the tables of small models: for each class of a library, a configuration and the inputs of one call."""
+"""Reads the tables of small models: for each class of a library, a configuration and the inputs of one call; makes the inputs."""
 
 from __future__ import annotations
 

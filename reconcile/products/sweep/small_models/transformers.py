@@ -1,4 +1,7 @@
-"""The models of ``transformers`` for a sweep: one class per architecture, each from the small configuration of its table."""
+"""The models of ``transformers`` for a sweep: one class per architecture, each from the small configuration of its table.
+
+``Configured`` makes the model of a configuration class that a user names, with the user's values.
+"""
 
 from __future__ import annotations
 
