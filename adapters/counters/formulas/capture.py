@@ -42,7 +42,8 @@ Place = tuple[str, dict[str, Any]]
 
 
 def size_of(inputs: list[Any]) -> tuple[int, int]:
-    """B and T: the first two dimensions of the first tensor; of one with a single dimension B is 1."""
+    """B and T: the dimensions of the first tensor, but the last of a floating-point one; B is 1 where there is one dimension.
+    Raises BeyondCounter where there is no tensor, and for more than two dimensions."""
     tensors = [t for t in inputs if isinstance(t, torch.Tensor)]
     if not tensors or not tensors[0].dim():
         raise BeyondCounter(

@@ -1,4 +1,4 @@
-"""Formulas of scaling-law papers (Kaplan, PaLM, Chinchilla), nanoGPT and torchtitan, and those of 6 N."""
+"""Formulas of scaling-law papers (Kaplan, PaLM, Chinchilla), nanoGPT and torchtitan, and those of 6 N (also Trainer, AWS)."""
 
 from __future__ import annotations
 

@@ -35,19 +35,21 @@ def sparse(facts: Facts) -> bool:
 
 
 def vllm_refuses(facts: Facts) -> str:
-    """vLLM serves; it does not train."""
+    """The sentence for a training step, since vLLM serves, and for a window of unknown width; '' otherwise."""
     if facts["training"]:
         return "its source states inference alone: give --pass prefill or --pass decode"
     return windowless(facts)
 
 
 def prefill_refuses(facts: Facts) -> str:
+    """The sentence for a training step, and for what nanochat has no term for; '' otherwise."""
     if facts["training"]:
         return "its source states the prefill alone: give --pass prefill"
     return nanochat_refuses(facts)
 
 
 def decode_refuses(facts: Facts) -> str:
+    """The sentence for a call without a cache, and for what nanochat has no term for; '' otherwise."""
     if not facts["context"]:
         return "its source states a decoding step alone: give --pass decode --context N"
     return nanochat_refuses(facts)

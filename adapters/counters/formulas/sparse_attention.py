@@ -101,13 +101,13 @@ LONG_CHOSEN = CHOSEN._replace(facts=lambda f: window_of_chosen(f) if long(f) els
 
 
 def mean_length_note(facts: Facts) -> str:
-    """Sources that are given the sums of lengths and of their squares take one mean length of sparse attention."""
+    """The sentence for documents of several lengths in sparse attention, for which a source takes one mean length."""
     several = facts.get("topk") and len(set(facts.get("lengths") or ())) > 1
     return "its source takes one mean length for sparse attention, and these documents have several" if several else ""
 
 
 def predicts_itself(facts: Facts) -> str:
-    """A model whose products outside of the layers may be those that predict further tokens."""
+    """The sentence for a model whose products outside of the layers may be those that predict further tokens; '' otherwise."""
     found = facts.get("beyond")
     return (
         f"its term for multi-token prediction is for layers that the model lacks, and this one has {found} outside of "
@@ -118,21 +118,21 @@ def predicts_itself(facts: Facts) -> str:
 
 
 def mtp_refuses(facts: Facts) -> str:
-    """Megatron-LM with --mtp-num-layers, where the configuration states how many."""
+    """The sentence of Megatron-LM with --mtp-num-layers for a configuration that does not state how many; '' otherwise."""
     if not facts.get("nextn"):
         return "the configuration states no multi-token prediction (num_nextn_predict_layers)"
     return predicts_itself(facts)
 
 
 def dsa_refuses(facts: Facts) -> str:
-    """Megatron-LM with --experimental-attention-variant dsa."""
+    """The sentence of Megatron-LM with --experimental-attention-variant dsa for a model without an indexer; '' otherwise."""
     if not (facts.get("topk") and facts.get("hi") and facts.get("di")):
         return "its source counts sparse attention, and this model has no indexer (index_topk)"
     return predicts_itself(facts) or mean_length_note(facts)
 
 
 def bridge_refuses(facts: Facts) -> str:
-    """Megatron-Bridge has an indexer in GLM-5's models alone (glm5_bridge.py)."""
+    """The sentence for an indexer that Megatron-Bridge lacks: it has one in GLM-5's models alone (glm5_bridge.py)."""
     if facts.get("topk") and facts["model_type"] != "glm_moe_dsa":
         return "its source has sparse attention for GLM-5 alone"
     return predicts_itself(facts) or mean_length_note(facts)

@@ -102,7 +102,7 @@ class Formula(NamedTuple):
     Attributes:
         summary: What it counts, in a line.
         terms: Its terms, whose sum it is.
-        forward: Whether its source states the forward pass alone.
+        forward: Whether it counts a forward pass by itself; False if its source states a training step only.
         cache: Whether it counts the keys of a cache.
         reads: The facts of the configuration that it needs.
         packed: Whether it is given the lengths of packed documents.

@@ -1,6 +1,7 @@
 """Formulas by which training frameworks count a step from a model's configuration, each with what only its source has.
 
-They are MaxText, nanochat, Levanter, LitGPT, OLMo-core, llm-foundry, TRL, NeMo, EleutherAI's cookbook and GPT-NeoX.
+They are MaxText, nanochat, Levanter, LitGPT, OLMo-core, llm-foundry, TRL, NeMo, EleutherAI's cookbook, GPT-NeoX and verl.
+A ``..._refuses`` returns the sentence for a configuration that its source does not cover, '' for one that it does.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ OWN_TERMS = ("llama4", "gemma4", "qwen3_next", "qwen3_5", "deepseek_v4")
 
 
 def maxtext_refuses(facts: Facts) -> str:
-    """Refuses the types of models for which MaxText has functions of their own."""
+    """The sentence for a type of model for which MaxText has a function of its own, and for a window of unknown width."""
     kind = str(facts["model_type"])
     if kind.startswith(OWN_TERMS):
         return f"its source counts model_type {kind!r} by terms of its own, which are not written here"
@@ -112,7 +113,7 @@ def linear(facts: Facts) -> int:
 
 
 def nanochat_refuses(facts: Facts) -> str:
-    """Refuses experts and latent attention, for which nanochat has no term, and windows of unknown width."""
+    """The sentence for experts and latent attention, for which nanochat has no term, and for a window of unknown width."""
     return plain_only(facts) or windowless(facts)
 
 
@@ -162,6 +163,7 @@ SPARSE_STEP = Assumption(
 
 
 def trl(source: str) -> tuple:
+    """The terms that both releases of TRL have, with the lines of one."""
     return (
         LAYER_PRODUCTS.cite(source, THREE, SPARSE_STEP, NO_SHARED),
         ROUTER_PRODUCT.cite(source, SPARSE_STEP),
@@ -171,14 +173,14 @@ def trl(source: str) -> tuple:
 
 
 def old_trl_refuses(facts: Facts) -> str:
-    """trl 1.9 reads head_dim as well."""
+    """The sentence for a field that trl 1.9 reads and the configuration lacks: it reads head_dim as well."""
     if "head_dim" not in facts["stated"]:
         return "its source reads config.head_dim, which this model lacks, and raises there"
     return trl_refuses(facts)
 
 
 def trl_refuses(facts: Facts) -> str:
-    """trl reads fields that some configurations lack, and raises an AttributeError there."""
+    """The sentence for a field that trl reads and the configuration lacks, where it raises an AttributeError."""
     needed = ["num_key_value_heads", "intermediate_size"]
     needed += ["num_local_experts", "moe_intermediate_size", "decoder_sparse_step"] if facts.get("a") else []
     lacking = [name for name in needed if name not in facts["stated"]]
@@ -203,13 +205,14 @@ LLAMA3 = Assumption(
 
 
 def nemo_form(facts: Facts) -> str:
+    """Which of Automodel's formulas is that of the configuration's class; '' if none is written here."""
     forms = {"GPT2Config": "gpt3", "LlamaConfig": "llama", "MixtralConfig": "llama", "DeepseekV3Config": "deepseek"}
     forms.update(dict.fromkeys(("Qwen2Config", "Qwen3Config", "Qwen3MoeConfig"), "qwen"))
     return forms.get(facts["config_class"], "")
 
 
 def nemo_refuses(facts: Facts) -> str:
-    """Automodel goes by the name of the configuration's class; its general form for other classes is not written here."""
+    """The sentence for a class of configuration whose form is not written here: Automodel goes by the name of the class."""
     if not nemo_form(facts):
         kind = facts["config_class"]
         return f"its source counts by the configuration's class, and its formula for {kind} is not read yet"
@@ -245,6 +248,7 @@ def neox_again(facts: Facts) -> int:
 
 
 def cookbook(again: bool) -> tuple:
+    """The terms of EleutherAI's cookbook, with those of a forward pass that is made ``again`` or without."""
     extra = Term(AGAIN, layer_again, ONCE_MORE, COOKBOOK + ":91-130", passes=(0, 1))
     return (
         LAYER_PRODUCTS.cite(COOKBOOK + ":91-130", EVEN_WIDTH, FOUR_WIDE, WIDE_EXPERTS, ALL_ROUTED, NO_SHARED),
@@ -265,6 +269,7 @@ def cookbook(again: bool) -> tuple:
 
 
 def neox(again: bool) -> tuple:
+    """The terms of GPT-NeoX, with those of a forward pass that is made ``again`` or without."""
     source = NEOX + (":83-160" if again else ":163-237")
     extra = Term(AGAIN, neox_again, ONCE_MORE, source, passes=(0, 1))
     padding = (PADDED,) if again else (PADDED, THREE_QUARTERS)

@@ -49,7 +49,7 @@ RAISES = ("glm4v",)
 
 
 def verl_refuses(facts: Facts) -> str:
-    """verl goes by model_type, and gives 0 for those that it lacks."""
+    """The sentence for a model_type that verl lacks, and for images, experts or latent attention that its formula lacks."""
     kind = facts["whole"]
     if kind in RAISES:
         return f"its source reads config.hidden_size, which a configuration of {kind!r} lacks, and raises there"

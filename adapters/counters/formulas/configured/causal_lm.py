@@ -1,4 +1,4 @@
-"""A transformers language model and its token ids from its config.json alone, on the meta device, for ``reconcile llm``."""
+"""Builds a transformers language model and its token ids from its config.json alone, on meta, for ``reconcile llm``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OFFSET = 2
 
 
 def language_model(source: Source, config: Any, sizes: Sizes, lora: Lora | None = None) -> Made:
-    """A function that makes the model of a configuration and its token ids, int64 (batch, seq). No weight is allocated.
+    """Builds the model of a configuration on meta; returns a function that gives it and its token ids, int64 (batch, seq).
     The lengths are those of documents that are packed into each sequence, and make it up; with ``lora`` the weights are frozen
     and adapters are trained.
 
@@ -21,7 +21,7 @@ def language_model(source: Source, config: Any, sizes: Sizes, lora: Lora | None 
     many tokens on each side. Attention and experts are those that transformers takes by default, where the model has them:
     scaled_dot_product_attention and grouped products in bfloat16, which need no values; attention of two sides is plain
     products, since BART reads its mask. Their work is that of every other implementation. Raises UsageError, with one sentence,
-    for a configuration that describes no such model.
+    for a configuration that describes no such model, for documents in two sides, and for more tokens than it has positions.
     """
     import torch
     from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM

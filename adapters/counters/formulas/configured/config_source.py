@@ -18,7 +18,7 @@ SEQ = 2048
 Source = Path | Mapping[str, Any]
 """The path of a config.json, or its content."""
 Made = Callable[[], tuple[Any, Any]]
-"""Makes the model on meta, with its inputs."""
+"""Gives a model on meta, and its inputs."""
 KINDS = ("model_type", "_class_name")
 """The fields that name the kind of a model: in transformers, and in diffusers."""
 GIVE_A_CONFIG = "Give a config.json of transformers or diffusers."

@@ -1,4 +1,4 @@
-"""A diffusers transformer and example inputs from its config.json alone, on the meta device, for ``reconcile llm``.
+"""Builds a diffusers transformer and its inputs from its config.json alone, on meta, and calls it once, for ``reconcile llm``.
 
 The inputs are latents, a timestep and, if the model reads one, the embedding of a text prompt.
 """
@@ -23,10 +23,10 @@ FLAT = ("img_ids", "img_shapes")
 
 
 def image_maker(source: Source, settings: Mapping[str, Any], sizes: Sizes) -> Made:
-    """A function that makes the model and its inputs, for ``sizes.batch`` images with ``sizes.seq`` tokens of text.
+    """Builds and calls the model; returns a function that gives it and inputs: ``sizes.batch`` images, ``sizes.seq`` tokens.
 
-    Raises UsageError for a class that diffusers does not have, for one whose inputs are not known here, and for a text that is
-    not given or not read.
+    Raises UsageError without diffusers, for a class that it lacks or whose inputs are not known here, for a text that is not
+    given or not read, and for a size of images that the model does not take.
     """
     file, named = title(source), str(settings["_class_name"])
     try:

@@ -1,4 +1,4 @@
-"""Mixture-of-experts layers with a capacity, on the meta device: tokens are split evenly, as the router has no values."""
+"""Makes mixture-of-experts layers with a capacity split tokens evenly, on meta, where the router has no values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def share(model: Any, batch: int, seq: int) -> Any:
-    """The model; a module of experts in it whose configuration states an ``expert_capacity`` takes tokens without their values.
+    """The model itself; if its configuration has an ``expert_capacity``, its modules of experts now take tokens without values.
 
     Each expert gets an equal part of a sequence's tokens, the first ones one more if these do not divide, and at most its
     capacity of them, in each of ``batch`` sequences. A token beyond it meets none, as in the model's own code: Top1Router and

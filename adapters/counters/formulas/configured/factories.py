@@ -1,4 +1,4 @@
-"""Chooses the kind of model that a config.json describes, and returns the function that makes it, for ``reconcile llm``."""
+"""Chooses the kind of model that a config.json describes, and builds it and its inputs, for ``reconcile llm``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .vision_model import vision_config_of, vision_model
 
 
 def factory(source: Source, sizes: Sizes, lora: Lora | None = None) -> Made:
-    """A function that makes the model of a configuration and its inputs. No weight is allocated.
+    """Builds the model of a configuration and its inputs, on meta, and returns a function that gives both.
 
     A language model gets token ids; one that reads images as well gets them with ``sizes.images`` and is its text_config without;
     a vision model gets images alone; a model of diffusers (``_class_name``) gets latents, a timestep and a text. Raises

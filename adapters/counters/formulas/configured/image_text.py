@@ -1,6 +1,6 @@
-"""A transformers vision-language model from its config.json alone, on the meta device, with images in its sequences.
+"""Builds a transformers vision-language model and its inputs from its config.json alone, on the meta device, and calls it once.
 
-For ``reconcile llm --images``.
+Its sequences have images in them. For ``reconcile llm --images``.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ LANGUAGE = ("language_model", "lm_head")
 
 
 def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -> Made:
-    """A function that makes the model, ids of its text, and ``sizes.images`` images for each sequence of ``sizes.seq`` tokens.
+    """Builds and calls the model; returns a function that gives it, token ids, and ``sizes.images`` images for each sequence.
 
-    How many tokens an image has is what the model itself makes of one. Raises UsageError for a model that reads no images, for
-    images without a size, and for a sequence in which they leave no token for text.
+    How many tokens an image has is what the model itself makes of one. Raises UsageError for lengths of documents, a model that
+    reads no images or names no id of their tokens, images of a size that it does not take, a sequence in which they leave no
+    token for text, and a call that fails.
     """
     import torch
     from transformers import AutoModelForImageTextToText

@@ -26,11 +26,11 @@ def vision_config_of(config: Any) -> Any:
 
 
 def vision_model(source: Source, config: Any, sizes: Sizes, of: str = "") -> Made:
-    """A function that makes the model and its pixels, bfloat16 (batch, channels, side, side).
+    """Builds and calls the model; returns a function that gives it and its pixels, bfloat16 (batch, channels, height, width).
 
     With ``architectures`` of a classifier it has that head, else it is the encoder. A token is what the model has one of in its
-    layers: a patch, a class token, a register. ``of`` is added to the model's name. Raises UsageError for a model whose layers
-    have no one sequence of tokens.
+    layers: a patch, a class token, a register. ``of`` is added to the model's name. Raises UsageError for a model that fails,
+    and for one whose layers have no one sequence of tokens.
     """
     import torch
     from transformers import AutoModel, AutoModelForImageClassification
