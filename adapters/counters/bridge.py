@@ -1,6 +1,7 @@
-"""Items, of which each counter's bridge from ledger to trace consists, and functions that make them.
+"""Items, of which each counter's bridge from ledger to trace consists, and what all bridges make them with.
 
-A bridge gets a ``View``, a ledger without its values, so no explanation can depend on a reported number.
+A bridge gets a ``View``, a ledger without its values, so no explanation can depend on a reported number. ``OpCounter`` asks a
+counter's rules what it counts of an op; other functions give the work of the trace's ops, and sentences.
 """
 
 from __future__ import annotations

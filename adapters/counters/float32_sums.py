@@ -22,7 +22,7 @@ def float32(value: float) -> float:
 
 
 def float32_sum(addends: Iterable[tuple[int, int]]) -> int:
-    """Numbers as float32, each added as often as it says, one after the other; every sum is rounded.
+    """The sum of (amount, times) pairs in float32: each amount is added that often, one after the other; every sum is rounded.
 
     Numbers that float32 does not hold are added as they are: thop has no total then, so no ledger of it has them.
     """

@@ -1,4 +1,4 @@
-"""Bridge from the ledger of a counter that hooks modules (thop, torchinfo, torchscan, torchstat) to the PyTorch trace.
+"""Bridge from the ledger of a counter that hooks modules (thop and its fork, torchinfo, torchscan, torchstat) to the trace.
 
 A hooked module accounts for its own work that ran.  That work must equal reconcile's formula for the module, with the calls and
 tensor shapes that the counter saw (module_work.py).  Otherwise the model ran other ops under the counter than in the trace, and

@@ -1,6 +1,6 @@
 """Records the calls of every module (shapes, settings, number of calls), for counters that hook modules.
 
-``module_ledger`` is a whole capture for a counter that runs a model once and reports a number per module.
+``make_capture`` and ``module_ledger`` are whole captures for a counter that runs a model once and reports a number per module.
 Python 3.8, torch 1.x and later.
 """
 

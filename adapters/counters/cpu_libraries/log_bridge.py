@@ -2,7 +2,7 @@
 
 An op of the trace is witnessed if the run with the log had the same op on the same tensors, as often, and the lines of each
 call are that op's products. An op that ran and left no line is not witnessed. An op that only one of the two runs has, or whose
-lines have other sizes, is a residual. The matching reads records alone, so it serves any log whose lines are assigned to ops.
+lines have other sizes for no known cause, is a residual. The matching reads records alone, so it serves any log of ops.
 """
 
 from __future__ import annotations

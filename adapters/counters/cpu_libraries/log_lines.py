@@ -2,7 +2,7 @@
 
 MKL writes ``MKL_VERBOSE SGEMM(T,N,128,8,64,0x...`` with M, N, K in the order of BLAS, for column-major matrices.  The sizes of
 ``?GEMM_BATCH`` are addresses there, and unknown unless batch_sizes.py has read them.  oneDNN writes
-``onednn_verbose,v1,primitive,exec,cpu,KIND,...``: the eighth field from there on has the layouts, then attributes, the algorithm
+``onednn_verbose,v1,primitive,exec,cpu,KIND,IMPLEMENTATION,PASS,LAYOUTS,...``: after the layouts come attributes, the algorithm
 (``alg:``), the problem and a time (oneDNN, src/common/verbose.cpp, the template line of its own log).  Of the flags before a
 layout, ``p`` says that it is padded.  Only ``exec`` of a product counts: ``create`` runs nothing, and a reorder copies.
 """

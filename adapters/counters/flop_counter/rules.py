@@ -1,4 +1,5 @@
-"""Rules of flop_counter: matrix products, convolutions, attention and their gradients, 2 FLOPs per MAC, and nothing else.
+"""Rules of flop_counter: matrix products, convolutions, attention and their gradients, 2 FLOPs per MAC, and what a library's
+registered formula gave for its own op; nothing else.
 
 T = torch/utils/flop_counter.py of torch 2.13.0, L = that of torch 2.15.0.  Unit FLOP.
 """

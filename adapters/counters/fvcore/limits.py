@@ -1,4 +1,4 @@
-"""Reasons why counters of a TorchScript trace (fvcore, torchprofile) cannot count a model. Python 3.8, torch 1.x and later."""
+"""Reasons why counters of a TorchScript trace (fvcore, mmengine, torchprofile) cannot count a model. Python 3.8, torch 1.x."""
 
 from typing import Tuple
 

@@ -1,4 +1,4 @@
-"""Rules of onnx-opcounter, operator by operator: multiply-adds of products, and one per element elsewhere.
+"""Rules of onnx-opcounter, operator by operator: multiply-adds of products, and 0, 1, 2 or 11 per element elsewhere.
 
 Source: C = onnx_opcounter/onnx_opcounter.py (lines of 0.0.4).  A size that it does not know is 0 (C:66), and so is the product.
 ``N``: elements of the first input, ``O``: of the first output; a scalar has 1.

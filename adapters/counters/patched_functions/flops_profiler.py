@@ -1,4 +1,4 @@
-"""The ledger of DeepSpeed's FLOPs profiler and of its fork calflops.
+"""Runs DeepSpeed's FLOPs profiler or its fork calflops, and returns the ledger; a ``Profiler`` says which, and how it runs.
 
 While a model runs, they patch functions of torch, torch.nn.functional and torch.Tensor, and hook recurrent modules; every patch
 goes through their ``wrapFunc``, which is where reconcile records.  PyTorch 2.0 and later.
@@ -55,7 +55,7 @@ FLOPS, MACS = "flops", "macs"
 
 
 def ledger(counter: str, model: TorchModel, packages: dict[str, str], profiler: Profiler) -> Ledger:
-    """Run the counter once on a fresh module, in evaluation mode, with gradients on as its users have them.
+    """The ledger of a run of the counter on a fresh module, in evaluation mode, with gradients on as its users have them.
 
     ``packages`` are the versions of the packages that select the rules.
     """

@@ -1,6 +1,6 @@
 """Rules of pthflops: the multiply-adds of a product, a bias, and some elementwise work in the same number. Unit MAC.
 
-P = pthflops/ops_fx.py, lines of 0.4.2.  It goes by ``isinstance`` of modules and by the names of three functions; all else is 0.
+P = pthflops/ops_fx.py, lines of 0.4.2.  It goes by ``isinstance`` of modules and by the names matmul, add and mul; else 0.
 ``N``: elements of the input.  ``O``: elements of the result.
 """
 

@@ -108,7 +108,7 @@ def function(model: TfModel) -> Ledger:
 
 
 def frozen(model: TfModel) -> Ledger:
-    """Ledger of tf.profiler on the frozen function's graph."""
+    """Ledger of tf.profiler on the frozen function's graph, control flow lowered and pruned."""
     graph = model.frozen.function.graph
     return _ledger("tf.profiler@frozen", graph, tf_graph.graph_outputs(graph), tf_graph.Scopes(model.scopes))
 

@@ -38,7 +38,7 @@ EXACT = 1 << 53
 
 
 def leaves(root: torch.nn.Module) -> List[Tuple[str, torch.nn.Module]]:
-    """The modules that thop adds up before 0.0.31.post2004101309, each once, and the others, which it does not hook."""
+    """All modules with their first paths, each once: those that thop adds up before 0.0.31.post2004101309 are among them."""
     return list(root.named_modules())
 
 

@@ -1,4 +1,4 @@
-"""The counters xla@*, XLA's own cost analysis of a JAX program: of the lowered program, and of the compiled one."""
+"""The counters xla@*, XLA's own cost analysis of a JAX program: of the lowered one, the compiled one, and in linen's table."""
 
 from ....core.records import FLOP
 from .. import framework_counter

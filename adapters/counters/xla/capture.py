@@ -1,6 +1,7 @@
 """Runs XLA's cost analysis of a JAX program and returns its ledger: one total, and every HLO instruction that it visits.
 
-An instruction is listed once for each call of its computation.
+An instruction is listed once for each call of its computation. Beside these are, with an attribute that says so, those of the
+program before it is compiled, and those that XLA dropped as it read JAX's text (dropped.py): they are in no total.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Instructions of JAX's program (StableHLO) that XLA removes as it parses it: ``x + 0``, or what constant folding computes."""
+"""Finds the instructions of JAX's program (StableHLO) that XLA removes as it parses it: ``x + 0``, or what it folds."""
 
 from __future__ import annotations
 

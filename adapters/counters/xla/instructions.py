@@ -1,4 +1,4 @@
-"""HLO instructions that XLA counts, grouped by layer, kind and size: how many there are, and what the rules count for one."""
+"""Groups the HLO instructions that XLA counts by layer, kind and size, and moves those that lost a layer's name or padding."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class MetInstructions:
         return taken
 
     def join(self, other: MetInstructions) -> MetInstructions:
-        """These with others of the same kind and size."""
+        """Adds others of the same kind and size to these, and returns these."""
         self.times += other.times
         self.primitives += other.primitives
         return self
