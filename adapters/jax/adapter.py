@@ -1,4 +1,5 @@
-"""JAX's adapter: recognizes models (functions, Flax, Equinox, Keras) and traces them on shapes, without computing values."""
+"""JAX's adapter: recognizes models (functions, Flax, Equinox, Keras) and traces them on shapes, or with values where these
+decide a loop. It also watches a program's own calls (``watch``)."""
 
 from __future__ import annotations
 

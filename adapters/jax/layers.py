@@ -1,4 +1,4 @@
-"""Runs each module of Flax nnx and each Keras layer in a JAX name scope of its path, so that equations get layers.
+"""Finds Flax nnx objects, and runs each nnx module and each Keras layer in a JAX name scope of its path: equations get layers.
 
 A module carries its path as a static attribute, which is kept where ``nnx.scan``, ``nnx.vmap`` and ``nnx.remat`` split it and
 build another object.
@@ -24,7 +24,7 @@ PATH = "layer_of_reconcile"
 
 
 def of_nnx(value: Any) -> Any:
-    """Flax's nnx if ``value`` is one of its modules, otherwise None."""
+    """The imported Python module ``flax.nnx`` if ``value`` is one of its ``Module`` objects, otherwise None."""
     nnx = sys.modules.get("flax.nnx")
     return nnx if nnx is not None and isinstance(value, nnx.Module) else None
 
@@ -37,7 +37,7 @@ def is_object(value: Any) -> bool:
 
 
 def inside(tree: Any) -> Any:
-    """Flax's nnx if a tree holds such an object, otherwise None."""
+    """The imported Python module ``flax.nnx`` if a tree holds an object as ``is_object`` finds them, otherwise None."""
     found = any(map(is_object, jax.tree.leaves(tree, is_leaf=is_object)))
     return sys.modules["flax.nnx"] if found else None
 
@@ -65,8 +65,8 @@ def _paths(tree: Any, nnx: Any, path: Way) -> list[tuple[Any, str]]:
 
 
 def of_arguments(function: Any, objects: Sequence[Any], ways: Sequence[tuple[Any, ...]], nnx: Any) -> Way:
-    """The path of a module in one of a call's objects, which stand at these ``ways`` in (positional, named, others): without the
-    name of the argument, unless several have modules."""
+    """A function that gives the path of a module in one of a call's objects, which stand at these ``ways`` in (positional,
+    named, others): without the name of the argument, unless several have modules."""
     several = len({way[:2] for way, made in zip(ways, objects, strict=True) if any(nnx.iter_modules(made))}) > 1
     try:
         names = list(inspect.signature(function).parameters)

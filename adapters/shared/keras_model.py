@@ -1,4 +1,4 @@
-"""Helpers for Keras models on any backend: layers and their paths, arguments of a call, layer names, device.
+"""Helpers for Keras models on any backend: layers, their paths, names and parameters, contexts around calls, arguments, device.
 
 Keras 3 runs on the framework that is its *backend*, chosen once, when it is imported: on PyTorch its layers are modules.
 

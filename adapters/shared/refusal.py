@@ -1,6 +1,6 @@
 """Exceptions for what cannot be counted: FactoryError ends a run; CannotCount, BeyondCounter end one counter.
 
-Python 3.6.
+OutOfMemory is for a model that is too large; ``reason_of`` says in a line why a task failed. Python 3.6.
 """
 
 from ...core.message import text_of

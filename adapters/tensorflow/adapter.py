@@ -1,4 +1,4 @@
-"""The adapter of TensorFlow: recognizes models, and takes traces and ledgers from functions and sessions.
+"""The adapter of TensorFlow: recognizes models, takes traces and ledgers from functions and sessions, follows Keras' ``fit``.
 
 Python 3.6, TensorFlow 1.x and later.
 """

@@ -1,7 +1,7 @@
 """TfModel, the TensorFlow model that is counted: concrete function, name scopes, frozen graph and example input, built once.
 
-The static counters only read these graphs; the one that writes (run metadata fills in shapes) imports its own
-graph.  Python 3.6, TensorFlow 2.x (session.py has the recipes of TensorFlow 1).
+It also runs copies of the graph, for metadata, shapes, and how often bodies run. The static counters only read the graphs; the
+one that writes (run metadata fills in shapes) imports its own. Python 3.6, TensorFlow 2.x (session.py is for TensorFlow 1).
 """
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple

@@ -1,4 +1,4 @@
-"""Assigns each op of a Keras model's own training step to a part (forward, loss, gradients, optimizer) as its graph is built.
+"""Assigns each op of a Keras model's own training step to a part (forward, loss, metrics, gradients, optimizer) as it is built.
 
 A step that a user wrote has its parts in any order, and some of them twice. So each part is noted where it is called:
 the layers of Keras, the gradients of a tape, the optimizers and the metrics of the model. What is called inside another part

@@ -1,4 +1,4 @@
-"""Training targets for a compiled Keras model whose factory gives none: zeros, in the shape that the loss takes."""
+"""Training targets for a compiled Keras model: given ones in Keras' precision, else zeros in the shape that the loss takes."""
 
 from __future__ import annotations
 

@@ -268,7 +268,7 @@ def trace_function(
     notes: Tuple[str, ...] = (),
     look: Any = None,
 ) -> Trace:
-    """Trace of a concrete function; ``scopes`` maps name scopes to layer paths, and ``look`` is ``observed`` (model.py)."""
+    """Trace of a concrete function; ``scopes`` maps name scopes to layer paths, ``look`` is ``observed_shapes`` of model.py."""
     tracer = Tracer(tf_graph.Scopes(scopes), run, look)
     tracer.trace(concrete.graph, tf_graph.graph_outputs(concrete.graph))
     return finish_trace(tracer, versions, notes)

@@ -1,4 +1,4 @@
-"""Memory of tensors: which storages a value has, and a digest of what one holds."""
+"""Memory of tensors: the plain tensors that a value consists of, and where a storage lies with a digest of what it holds."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def plain_tensors(value: Any) -> list[torch.Tensor]:
 
 
 def leaves_of(value: Any) -> list[Any]:
+    """The leaves of a nested container; none of one that contains itself."""
     from torch.utils import _pytree  # which an old PyTorch has not
 
     try:
@@ -41,6 +42,7 @@ def leaves_of(value: Any) -> list[Any]:
 
 
 def weak_reference(storage: Any) -> Any:
+    """A weak reference to a storage, as PyTorch itself makes one: it does not keep the storage's memory."""
     from torch.multiprocessing.reductions import StorageWeakRef  # which an old PyTorch has not
 
     return StorageWeakRef(storage)
@@ -55,7 +57,8 @@ def place_of(storage: Any) -> tuple[int, int]:
 
 
 def digest(address: int, size: int, storage: Any) -> int:
-    """A number that tells what a storage holds in this place."""
+    """A checksum of a storage's bytes, 0 of none. Over ``LARGE`` bytes it is of about ``SAMPLES`` pieces on the CPU, and of the
+    first ``LARGE`` on a device."""
     if not size:
         return 0
     if storage.device.type != "cpu":
@@ -85,7 +88,8 @@ def _digest_on_device(storage: Any, size: int) -> int:
 
 
 def parts_of(tensor: torch.Tensor) -> list[torch.Tensor]:
-    """The tensors with memory of their own that a tensor consists of."""
+    """The strided tensors with memory that a tensor consists of: itself, or those of a sparse one; none of a wrapper, of a fake
+    tensor or on meta."""
     kind = type(tensor)
     if kind in DENSE and tensor.layout is torch.strided:
         return [] if tensor.is_meta else [tensor]

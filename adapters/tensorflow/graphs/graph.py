@@ -1,4 +1,7 @@
-"""Reading TensorFlow graphs: nodes as op records, function bodies. Python 3.6, TensorFlow 1.12 and later."""
+"""Reads TensorFlow graphs: nodes as op records, their ids and layers by name, function bodies; and makes sessions for them.
+
+Python 3.6, TensorFlow 1.12 and later.
+"""
 
 import re
 from typing import Any, Dict, List, Optional, Set, Tuple

@@ -1,4 +1,4 @@
-"""What runs to give the results of a TensorFlow graph that are used. Python 3.6, TensorFlow 1.12 and later.
+"""Finds the ops of a TensorFlow graph that run to give the results that are used, and the role of each op. Python 3.6.
 
 TensorFlow takes loops, branches and calls apart before it runs them, and drops then what no used result depends on
 (grappler/optimizers/model_pruner.cc, function_optimizer.cc), so edges are followed through them, result by result. These run

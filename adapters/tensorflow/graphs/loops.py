@@ -1,4 +1,4 @@
-"""Trip counts of while loops, computed from a TensorFlow graph: constant start, step and bound. Python 3.6, TF 1.12 and later.
+"""Trip counts of while loops, and values of constant tensors, computed from a TensorFlow graph. Python 3.6, TF 1.12 and later.
 
 A loop whose condition is a conjunction of ``counter < bound`` terms runs as often as its tightest term allows, if every
 term is constant.  The iterations of any other loop are counted in one run (see run_counts.py).
@@ -38,6 +38,7 @@ def strip(tensor: Any) -> Any:
 
 
 def place_of(graph: Any, tensor: Any) -> Optional[int]:
+    """The number of the graph's input that this tensor is; None if it is none."""
     for index, candidate in enumerate(graph.inputs):
         if candidate is tensor:
             return index

@@ -48,7 +48,7 @@ def run_graph(own: OwnGraph, wanted: Any, feeds: Dict[str, Any], metadata: Any =
 
 
 def own_graph(concrete: Any, definition: Any = None) -> OwnGraph:
-    """The copy of the function's graph, or of its ``definition`` with calls inlined (freezing.inlined).
+    """The copy of the function's graph, or of its ``definition`` with calls inlined (freezing.py, ``inline_calls``) or counted.
 
     Raises BeyondCounter if it reads anything but variables and tensors.
     """
