@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ....core.records import MAC, Ledger, Op, Sighting
+from ....core.records import MAC, REST, Ledger, Op, Sighting
 from ...pytorch.steps.pools import call_key, draw_calls
 from ...pytorch.steps.recorder import StepRecorder
 from ...pytorch.tracing.records import tensors_in
@@ -105,7 +105,7 @@ class Nested(StepCounter):
         pools: dict[Any, Counter[str]] = {}
         for op in ops:
             key = call_key(op, op.layer)
-            pool = pools.setdefault((key, op.attrs.get("part")), heard.get(key, Counter()).copy())
+            pool = pools.setdefault((key, op.attrs.get("part"), REST in op.attrs), heard.get(key, Counter()).copy())
             found, left = draw_calls(pool, op.calls)
             for text, calls_of in found:
                 yield _make_sighting(op, calls_of, lines[text])

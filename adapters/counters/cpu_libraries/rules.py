@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from ....core.records import Op
+from ....work import ops_inside
 from ....work.attention import count_discarded
 from . import PRODUCTS
 from .gradient_lines import ATTENTION as GRADIENTS_OF_ATTENTION
@@ -33,7 +34,24 @@ from .log_lines import BOTH_GRADIENTS, Product
 
 def products_of(op: Op) -> list[Product]:
     """The products that were written while this op ran; of a gradient that is one of several, its share of them."""
-    return lines_of_part(op, [Product(*written) for written in op.attrs.get(PRODUCTS, ())])
+    lines = lines_of_part(op, [Product(*written) for written in op.attrs.get(PRODUCTS, ())])
+    return _lines_inside(op, lines) if ops_inside(op) else lines
+
+
+def _lines_inside(op: Op, lines: Sequence[Product]) -> list[Product]:
+    """Of the lines of another library's op those of what ran in its kernel for this phase: one for each matrix product."""
+    left, found = list(lines), []
+    for part in _leaves(op):
+        line = next((line for line in left if agrees(part, [line])), None)
+        if line is not None:
+            left.remove(line)
+            found.append(line)
+    return found
+
+
+def _leaves(op: Op) -> list[Op]:
+    """What ran in a kernel, each call by itself."""
+    return [leaf for part in ops_inside(op) for leaf in (_leaves(part) or [part]) * part.calls]
 
 
 BOOK = log_book("cpu_libraries", "torch", "MKL or oneDNN", products_of)
@@ -44,6 +62,8 @@ Agrees = Callable[[Op, Sequence[Product]], bool]
 
 def agrees(op: Op, products: Sequence[Product]) -> bool:
     """Whether these are the products of the op by their sizes; False for an op that has no rule."""
+    if ops_inside(op):
+        return True  # each was chosen by its sizes
     check = CHECKS.get(op.op)
     return check is not None and all(p.sizes for p in products) and check(op, products)
 

@@ -15,7 +15,7 @@ import torch
 from torch.autograd.profiler import profile
 
 from ....core.records import FLOP, Entry, Ledger, Op, Sighting, Tensor
-from ...pytorch.steps.pools import call_key, draw_calls
+from ...pytorch.steps.pools import call_key, draw_calls, join_phases
 from ...pytorch.steps.recorder import StepRecorder
 from .. import make_ledger
 from ..step_counter import StepCounter
@@ -115,7 +115,7 @@ class Nested(StepCounter):
         for event in self._profiler.events():
             if event.cpu_parent is None:
                 found.add(event)
-        entries, sightings = self._beside(found, list(recorder.ops.values()), recorder.renamed)
+        entries, sightings = self._beside(found, join_phases(list(recorder.ops.values())), recorder.renamed)
         total = sum(entry.value for entry in entries)
         name, notes = COUNTERS[0].name, (SUMS_BY_ADD,)
         return make_ledger(name, "torch", FLOP, device, versions, total, entries, sightings, notes=notes)
@@ -210,8 +210,8 @@ def _op_of(mark: Any) -> str:
 def _below(event: Any, itself: bool) -> Iterator[Any]:
     if itself and event.name in FORMULAS:
         yield event
-    for inner in event.cpu_children:
-        yield from _below(inner, True)
+    for inner in event.cpu_children:  # an op in the kernel of another library's op is run again, too
+        yield from _below(inner, event.name != MODE or inner.name != event.cpu_parent.name)
 
 
 class _Events:

@@ -351,3 +351,16 @@ def test_an_exponential_takes_the_products_of_its_norm(norm, products):
         torch.linalg.matrix_exp(norm * torch.eye(size))
     (trace,) = step.result.traces
     assert trace.totals["matmul"] == 2 * products * size**3
+
+
+def test_counters_that_see_into_a_kernel_agree_with_its_record():
+    """The profiler and the log of the math libraries meet the products of both gradients, which one operator computes."""
+    model = Net(product)
+    with reconcile.count(model, counters=["flop_counter", "torch.profiler"], witness=True) as step:
+        model(torch.randn(ROWS, WIDE, requires_grad=True)).sum().backward()
+    found = {ledger.counter: ledger for ledger in step.result.ledgers}
+    assert found["torch.profiler"].total == 2 * 3 * (OPENED + HEAD)
+    assert found["flop_counter"].total == 2 * 3 * HEAD
+    states = {name: ledger.state.value for name, ledger in found.items()}
+    assert states.pop("cpu_libraries", "equal") == "equal"
+    assert states == {"flop_counter": "explained", "torch.profiler": "equal"}
