@@ -1,4 +1,4 @@
-"""Work formulas: ``work_of(op)`` gives the integer components of one call of one op record.
+"""Work formulas: ``work_of(op)`` gives the integer components of one call of one op record, ``known_part`` the known ones.
 
 One registry, exact op names; an op without a formula is unknown, never 0. Two rules hold for ops without a formula: an op
 that has only tensors of integers and booleans does no work except its multiply-adds; a pointwise op has no multiply-adds, and

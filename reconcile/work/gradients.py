@@ -1,4 +1,4 @@
-"""The work of the backward pass of softmax, norms, convolution, pooling and interpolation, term by term.
+"""The work of the backward pass of elementwise ops, softmax, norms, convolution, pooling and interpolation, term by term.
 
 N elements, R rows of n, C channels, g the incoming gradient.
 

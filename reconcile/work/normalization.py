@@ -1,4 +1,4 @@
-"""The work of softmax and normalisations, term by term.
+"""The work of softmax, means, variances and normalisations, and of the gradients of TensorFlow's batch norm, term by term.
 
 N elements, R rows of n, C channels; integers only.
 """

@@ -1,4 +1,5 @@
-"""Formulas of ATen operators ("aten.<name>", overload and in-place underscore dropped).
+"""Formulas of ATen operators ("aten.<name>", overload and in-place underscore dropped), and of those of other namespaces that
+PyTorch or a kernel library runs beside them (prims, quantized, mkldnn, higher_order, bitsandbytes, tl).
 
 There are two levels: the operators that a dispatch mode sees (convolution, addmm, native_layer_norm), and the composites that
 jit traces and function modes show (conv2d, linear, layer_norm, gru). Both use the same pure functions.

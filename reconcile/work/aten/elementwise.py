@@ -1,4 +1,7 @@
-"""Formulas of ATen elementwise operators, and of operators that add values by index (scatter_add, index_put)."""
+"""Formulas of ATen elementwise operators, and of operators that add values by index or segment (scatter_add, index_put).
+
+A few that fit no other module are here, too: windows (hann_window), col2im, the trace and weight norms.
+"""
 
 from __future__ import annotations
 

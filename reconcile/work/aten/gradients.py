@@ -1,4 +1,5 @@
-"""Formulas of ATen operators of the backward pass.
+"""Formulas of ATen operators of the backward pass, without those of losses (losses.py), attention and recurrent layers
+(fused_gradients.py), distances (distances.py) and grid samplers (sampling.py).
 
 An operator with an ``output_mask`` computes several gradients in one call. The trace has one record per gradient, and its
 ``part`` says which gradient. Work that several gradients share belongs to the first of them, so that the parts of a call add

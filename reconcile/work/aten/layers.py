@@ -1,6 +1,7 @@
 """Work of ATen's forward softmax, norms, pooling, interpolation, attention, embedding bags and encoder layers.
 
-The arithmetic is in work/normalization.py, pooling.py and attention.py; backward operators are in gradients.py.
+The arithmetic is in work/normalization.py, pooling.py and attention.py. Backward operators are in gradients.py and
+fused_gradients.py, but for that of flex_attention, which is here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Formulas of ATen matrix products, convolutions and einsum."""
+"""Formulas of ATen matrix products, convolutions and einsum, and of the products of Triton's programs (tl.dot)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas of TensorFlow elementwise ops, reductions and matrix products."""
+"""Formulas of TensorFlow elementwise ops with their gradients, reductions, scans, top-k and matrix products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas of TensorFlow ops of the backward pass (scatter, resizing) and of SGD's step.
+"""Formulas of TensorFlow ops of the backward pass that add values back (scatter, segments, resizing), and of SGD's step.
 
 layers.py has those of convolutions, pools and norms, elementwise.py the elementwise ones.
 """

@@ -1,4 +1,4 @@
-"""Formulas of TensorFlow convolutions, pooling, normalisation, softmax and resizing."""
+"""Formulas of TensorFlow convolutions, pooling and normalisation, forward and backward, and of softmax and resizing."""
 
 from __future__ import annotations
 
