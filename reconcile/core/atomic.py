@@ -1,4 +1,4 @@
-"""Atomic file writing: each file is written completely to a temporary file beside its target, then moved onto it."""
+"""Writes files atomically (each complete in a temporary file beside its target, then moved onto it), under safe names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONGEST = 100
 DIGITS = 12
 """Hexadecimal digits of the hash in a name."""
 LEFT = 3600.0
-"""Seconds after which nobody writes a temporary file any more."""
+"""Seconds after which a temporary file counts as left behind: nobody writes it any more."""
 
 
 def prepare(folder: Path) -> None:
@@ -45,10 +45,10 @@ def _there(path: Path) -> bool:
 
 
 def write(folder: Path, stem: str, texts: Mapping[str, str | bytes], by: str = "") -> list[Path]:
-    """Write ``<stem>.<format>`` files. An interruption leaves every file either as it was or complete.
+    """Write ``<stem>.<format>`` files and return their paths. An interruption leaves every file either as it was or complete.
 
-    If the process is killed, temporary files may remain. Those of the same files are removed once they are old; ``left_by`` finds
-    those with the word ``by`` in their names.
+    If the process is killed, temporary files may remain. A later call without ``by`` removes old ones of the same files;
+    ``left_by`` finds those with the word ``by`` in their names. Raises UsageError if the folder cannot be written to.
     """
     targets = {folder / f"{safe(stem)}.{name}": text for name, text in texts.items()}
     try:

@@ -1,6 +1,6 @@
 """Causes: the closed list of named reasons why two FLOP counts may differ, in the order in which they are tried (booked).
 
-An entry of a ledger (or one component of its work) is booked whole to the first cause that holds.
+An entry of a ledger (or one component of its work) is booked whole to the first cause that holds. ``State`` is here, too.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import Enum
 
 
 class State(str, Enum):
-    """The state of a ledger or statement. Unknown is a state, never None, NaN or 0."""
+    """The state of a trace, a ledger or a statement. Unknown is a state, never None, NaN or 0."""
 
     EQUAL = "equal"
     EXPLAINED = "explained"

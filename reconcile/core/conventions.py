@@ -1,4 +1,4 @@
-"""Conventions: integer weights that turn the components of Work into FLOPs."""
+"""Conventions, named or from users' TOML files: integer weights that turn the components of Work into FLOPs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .work import COMPONENTS, MASKED, Work, counts
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """FLOPs = sum of weight x component.
+    """A name and the weights that it stands for: FLOPs = sum of weight x component.
 
     Attributes:
         name: Its name, which a report shows and ``--convention`` takes.

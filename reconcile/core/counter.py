@@ -12,8 +12,7 @@ class Counter(NamedTuple):
     Attributes:
         name: The value of ``--counter`` and the name in ledgers and reports. Members of a family share the part before the ``@``.
         module: The package that declares it, its own ``__name__``: ``capture``, ``rules`` and ``bridge`` are modules of that
-            package,
-            whatever name it was imported under.
+            package, whatever name it was imported under.
         framework: The one whose models it counts.
         unit: How much one multiply-add adds to its total: MAC 1, FLOP 2.
         package: The name under which Python imports the counter; '' if it is part of its framework.
@@ -22,8 +21,7 @@ class Counter(NamedTuple):
         summary: A line for listings, without a full stop.
         default: Whether it runs without being asked for. The README, the committed reports, sweeps and baselines show the default
             counters, so a new counter starts with False: it changes none of them, and ``--counter`` runs it. Changing that to
-            True
-            means regenerating all of them in the same commit.
+            True means regenerating all of them in the same commit.
         blind: Why it cannot count a training step; '' if it can.
         recipe: A way of building the model other than the framework's current one; '' if the counter takes the model as it is. A
             recipe has its own trace, so it runs alone and is never a default.
@@ -31,8 +29,7 @@ class Counter(NamedTuple):
         requirements: What pip installs, without dependencies and over the running interpreter's own packages, for a counter that
             cannot be installed beside the others: ``--environment`` and the name of its family run it there.
         folder: The folder that holds its top-level package if another package registered it (core/registry.py): a worker imports
-            it
-            from there. '' otherwise.
+            it from there. '' otherwise.
         quoted: Whether it is a formula that people quote, and runs nothing: ``--counter all`` leaves it out, and ``all`` of its
             family names it.
         rare: Whether, of those with ``requirements``, it takes few models: it runs there only if ``--counter`` names it.

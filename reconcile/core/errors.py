@@ -1,4 +1,4 @@
-"""Exceptions for errors that users may cause, each with one sentence to show, and the exit codes of the command line.
+"""Exceptions for errors that users may cause, functions that word the one sentence of each, and the command line's exit codes.
 
 All of them are a ReconcileError, in Python and on the command line. The command line also turns an OSError into a sentence;
 any other exception is a bug in reconcile (defects.py).
@@ -37,7 +37,7 @@ class UsageError(ReconcileError):
 
 class Refused(UsageError):
     """A model that cannot be used: ``sentence`` says why. ``declined`` names the framework if the model's own code raised
-    the error beside it, otherwise it is ''; ``printed`` is the output of that process."""
+    the error beside it, otherwise it is ''; ``printed`` is the output of that process, ``where`` the file with all of it."""
 
     def __init__(self, sentence: str, declined: str = "", printed: str = "", where: str = "") -> None:
         super().__init__(f"{sentence} The full log is in {where}." if where else sentence)
@@ -55,7 +55,7 @@ class PackageMissing(ReconcileError, ImportError):
 
 
 def unknown(kind: str, name: str, names: Iterable[str]) -> UsageError:
-    """The error for an unknown name; it suggests those that contain it, or else the nearest ones."""
+    """The exception for an unknown name; it suggests those that contain it, or else the nearest ones."""
     import difflib
     from textwrap import shorten
 

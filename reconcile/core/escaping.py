@@ -1,4 +1,4 @@
-"""Escapes untrusted text, such as names in a user's model, for Markdown, comments on GitHub, CI logs, terminals and shells."""
+"""Escapes untrusted text, such as names in a user's model, for Markdown, GitHub, CI logs, terminals, shells and LaTeX."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def disable_github_links(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Escape a pair author's text: paragraphs, list items and `code spans` stay, the rest shows as written."""
+    """Escape a pair author's text for Markdown: paragraphs, list items and `code spans` stay, the rest shows as written."""
     paragraphs = re.split(r"\n\s*\n|\n(?=[*-] )", text.strip())
     return "\n\n".join(_item(" ".join(p.split())) for p in paragraphs)
 

@@ -1,4 +1,4 @@
-"""``Framework``: the record by which a framework is declared, and functions that load its adapter.
+"""``Framework``: the record by which a framework is declared, what loads its adapter, and a pause of garbage collection.
 
 A framework is a folder below ``adapters/`` whose ``__init__`` declares its :class:`Framework`, or another package that
 registers one with an entry point in the group ``reconcile.frameworks``: ``numpy = "my_package:FRAMEWORK"``.  The record holds
@@ -43,8 +43,7 @@ class Framework(NamedTuple):
         aligned: Whether an author named its layers.
         retraced: Whether a trace whose process died is taken again, in another way (on meta twice).
         lends: Whether a trace that one version takes can be compared with the counters of another. In TensorFlow it cannot,
-            because
-            each release of Keras names its nodes differently.
+            because each release of Keras names its nodes differently.
         backend: Its name in Keras 3; '' for none.
         forks: Whether a process that has imported it can be forked: one with threads of its own cannot.
         placed: Whether its counters run a model on the device that the user names.
@@ -55,12 +54,10 @@ class Framework(NamedTuple):
         optimizers: The names that --optimizer takes for its training step, in lower case, the default first.
         exports: The framework from whose side of a pair it makes a model if the pair has none of its own; '' for none.
         libraries: Packages whose models are made from a configuration, each with the module that lists and makes them:
-            ``names()``
-            returns the names of its classes, and ``maker(value)`` a factory for one of them.
+            ``names()`` returns the names of its classes, and ``maker(value)`` a factory for one of them.
         functions: Packages whose models are functions, each with the module that has them and the one that lists them with their
             inputs (``names()``, a list of (function, inputs)), '' if every public function of its module is a model that defines
-            its
-            own inputs.
+            its own inputs.
         folder: The folder of its top-level package if another package declares it: a worker imports it from there. '' otherwise.
         order: Sorts the options in ``--help``, the smallest first; the default comes last.
     """
@@ -117,7 +114,7 @@ def relative(module: str) -> str:
 
 
 def absolute(module: str) -> str:
-    """The full name of such a module in this process."""
+    """The full name in this process of a module as :func:`relative` writes it."""
     return ROOT + module if module.startswith(".") else module
 
 

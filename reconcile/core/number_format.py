@@ -16,7 +16,7 @@ def format_signed(value: int) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """``part`` as a percentage of ``whole``, one decimal, from integers alone. A part that is not 0 never shows as 0.
+    """``part`` as a percentage of ``whole`` without its sign, one decimal, from integers. A part that is not 0 never shows as 0.
 
     ``''`` if whole is 0; ``<0.1 %`` and ``>99.9 %`` where rounding would give 0.0 or 100.0 for a value that is neither.
     """
@@ -70,7 +70,7 @@ _PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y", "R", "Q")
 
 
 def si(value: int, unit: str = "FLOP") -> str:
-    """``3.63 MFLOPs``: three digits, rounded half up from the integer itself; below 1000 the exact number.
+    """``3.63 MFLOP``: three digits, rounded half up from the integer itself; below 1000 the exact number.
 
     A value that rounds up to 1000 takes the next prefix (999,500 is ``1.00 M``); past the last prefix the digits grow.
     """

@@ -1,4 +1,4 @@
-"""Checks of sizes and integers that users give; one sentence says why a value is rejected."""
+"""Reads whole numbers that users give as text, and words why a text is no size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DIGITS = 40
 
 
 def no_size(text: str) -> str:
-    """Why the text is not a size, as a sentence without a full stop."""
+    """Why a text that ``integer`` did not read is not a size, as a sentence without a full stop."""
     stripped = text.strip()
     if stripped.isascii() and stripped.isdecimal():
         return (

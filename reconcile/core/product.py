@@ -55,8 +55,7 @@ class Product:
             framework, that are files which it reads. ``given`` has the options of the run that were given, by parameter name.
         run_options: Places of :class:`reconcile.cli.run_options.RunOptions`: what it adds to ``run`` and ``watch``.
         answer_hooks: Places of functions ``(request, collected, answer) -> answer``, called when an answer is settled.
-        model_notes: Places of functions ``() -> {pair: note}``: what
-            ``reconcile explain models`` says of a pair beside its own line.
+        model_notes: Places of functions ``() -> {pair: note}``: what ``reconcile explain models`` adds to a pair's line.
         functions: What it adds to the Python package: ``("count", "module:name")`` for ``reconcile.count``.
         fixture_functions: What it adds to the pytest fixture: ``("formula", "module:name")`` for ``flops.formula``. The function
             gets the folder of the test before the arguments, and fails the test with an AssertionError.
@@ -118,7 +117,7 @@ def find_wrong_entry(product: Product) -> str:
 
 
 def refuse_product(product: Product, why: str) -> UsageError:
-    """The sentence for a product of another package that cannot be used."""
+    """The exception for a product of another package that cannot be used."""
     return UsageError(
         f"the product {product.name} cannot be used: {why}. Fix or uninstall the package that provides it."
     )

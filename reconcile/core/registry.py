@@ -1,4 +1,7 @@
-"""Registries of frameworks, counters and products, built in or from entry points: only this file knows their names."""
+"""Registries of frameworks, counters and products, built in or from entry points: only this file knows their names.
+
+It also says which counters run unasked, which a name such as ``all`` stands for, and whose statement comes first.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +118,7 @@ def frameworks() -> dict[str, Framework]:
 def known_counters() -> dict[str, Counter]:
     """Every counter by its name: the built-in ones in their order, then those of other packages, sorted by entry point.
 
-    Raises UsageError for an entry point that cannot be loaded or that does not hold counters as ``stated`` describes them.
+    Raises UsageError for an entry point that cannot be loaded, or that holds anything but counters that can be added.
     """
     known = built_in_counters()
     for point in _points(COUNTER_GROUP):

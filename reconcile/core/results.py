@@ -131,16 +131,14 @@ class LedgerResult:
         counter: The counter's name in the registry.
         framework: The framework of the model that it counted.
         state: EQUAL if it reported the work that ran, EXPLAINED or UNEXPLAINED if it differs, and another state if it has no
-            total
-            or no trace to compare it with.
+            total or no trace to compare it with.
         reason: Why there is no total or nothing to compare it with; '' otherwise.
         unit: The counter's own unit, MAC or FLOP.
         device: Where the model ran for it, as in ``records.Trace``.
         versions: Versions by package, those that selected its rules among them; empty if there is no total.
         total: What it reported, in its own unit; None only if ``state`` is FAILED, SKIPPED or NOT_COMPARABLE.
         normalised_total: ``total`` in FLOPs, a MAC being two; None if that is.
-        entries: What it reported by op and layer of the pair, in its own unit. One of several layers has a part
-            in each.
+        entries: What it reported by op and layer of the pair, in its own unit. One of several layers has a part in each.
         checked: How many of the counter's entries a rule covers.
         unchecked: How many no rule covers.
         mismatches: The entries for which the rules expect another value.

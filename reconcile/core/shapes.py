@@ -1,4 +1,4 @@
-"""Declared shapes of JSON data from outside: data of another shape is refused with the place where it differs."""
+"""Shapes of JSON data from outside, declared or a dataclass's: refuses other data, naming the place, makes the dataclass."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ COUNT: Schema = {**AMOUNT, "minimum": 0}
 
 
 def or_null(schema: Schema) -> Schema:
-    """The same, or null."""
+    """The shape of what is that, or null."""
     return {**schema, "type": [schema["type"], "null"]}
 
 
 def record(required: Mapping[str, Schema], **optional: Schema) -> Schema:
-    """A table with these fields; others are not looked at."""
+    """The shape of a table with these fields; others are not looked at."""
     return {"type": "object", "properties": {**required, **optional}, "required": list(required)}
 
 
 def table(values: Schema) -> Schema:
-    """A table of such values, by any keys."""
+    """The shape of a table of such values, by any keys."""
     return {"type": "object", "additionalProperties": values}
 
 
 def list_of(items: Schema) -> Schema:
-    """A list of such items."""
+    """The shape of a list of such items."""
     return {"type": "array", "items": items}
 
 
@@ -75,7 +75,7 @@ def schema_of(kind: Any) -> Schema:
 
 
 def make(kind: Any, data: Any) -> Any:
-    """The value of that type which data of its shape are."""
+    """Build a value of this dataclass, enum or annotated type from JSON data of its shape."""
     inside = get_args(kind)
     if is_dataclass(kind) and isinstance(kind, type):
         return kind(**{name: make(hints_of(kind)[name], value) for name, value in data.items()})

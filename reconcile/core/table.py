@@ -1,4 +1,4 @@
-"""CSV that is safe to open in a spreadsheet, which takes no string in it for a formula.
+"""Writes CSV that is safe to open in a spreadsheet, which takes no string for a formula; reads users' CSV, checks its columns.
 
 A string that starts like a formula gets a leading ``'`` (OWASP, CSV Injection); a number, even a negative one, stays a number.
 Reading removes that ``'``, so every string comes back as it was.  The exception is a NUL, which CSV cannot hold (Python 3.10

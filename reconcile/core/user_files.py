@@ -26,7 +26,7 @@ TOO_MANY_DIGITS = f"a number has more than {MAX_DIGITS} digits"
 
 
 class Unsound(ValueError):
-    """Data that reconcile rejects in any file (nested too deeply, a number too long); the message is half a sentence."""
+    """Data that reconcile rejects in any file (no JSON, nested too deeply, a number too long); the message is half a sentence."""
 
 
 def read_text_file(path: Path, label: str) -> str:

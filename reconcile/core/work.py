@@ -140,7 +140,7 @@ def _whole_number(name: str, count: object) -> int:
 
 
 class Formula(NamedTuple):
-    """A registered formula: pure, from one op record to the work of one call."""
+    """A registered formula: pure, from one op record to the work of one call. ``zero_reason``: why that is always 0, or ''."""
 
     op: str
     compute: Callable[[Op], Work]
@@ -277,7 +277,7 @@ def give_formula(entry: Formula) -> None:
 
 @contextmanager
 def restore_registry() -> Iterator[None]:
-    """Within this context registrations are temporary: a user's formulas end with the run that loaded them."""
+    """Within this context registrations of formulas are temporary: a user's formulas end with the run that loaded them."""
     before = dict(_REGISTRY)
     try:
         yield
