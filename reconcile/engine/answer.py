@@ -17,8 +17,8 @@ from .verdict import Verdict, verdict
 
 @dataclass(frozen=True)
 class Answer(RunResult):
-    """``others`` is the same run under the other conventions, if they were asked for. ``run`` is a word that all processes of
-    one run share, where a program ran as several."""
+    """The results of a run, and what follows from them. ``others`` is the same run under the other conventions, if they were
+    asked for. ``run`` is a word that all processes of one run share, where a program ran as several."""
 
     others: tuple[Answer, ...] = field(default=())
     run: str = ""

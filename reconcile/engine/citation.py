@@ -1,4 +1,4 @@
-"""The sentence with which you cite a FLOP count: its number, model, convention and counters. Pure functions of the results."""
+"""Parts of the sentence with which you cite a FLOP count, joined in verdict.py, and the sentence on how two models differ."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def list_user_names(params: Mapping[str, object], frameworks: Sequence[str]) -> 
 
 
 def inputs(given: Mapping[str, str], frameworks: Sequence[str]) -> str:
-    """The model's inputs; listed per framework if they differ."""
+    """The model's inputs as text; listed per framework if they differ."""
     texts = {f: given[f] for f in frameworks if given.get(f)}
     if len(set(texts.values())) == 1:
         return next(iter(texts.values()))

@@ -25,7 +25,8 @@ MAX_OPS_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """A ledger and its path to the trace: ``adjustments`` lead from the counter's normalised total to the work that ran."""
+    """A ledger and its path to the trace: ``adjustments`` and ``residuals`` lead from the counter's normalised total to the work
+    that ran. ``cells`` are the FLOPs that it reported, by layer of the pair."""
 
     ledger: LedgerResult
     adjustments: tuple[Adjustment, ...]
@@ -310,8 +311,8 @@ def _release_notes(
 
 
 def release_age(counter: Counter, version: str) -> str:
-    """``newer than the releases that its rules were checked on (2.1 to 2.15.0)``; '' for one between those, and if the
-    counter does not state them."""
+    """``newer than the releases that its rules were checked on (2.1 to 2.15.0)``; '' for one between those, for
+    text that is no version, and if the counter does not state them."""
     first, last = counter.checked
     try:
         here = Version(Version(version).public)

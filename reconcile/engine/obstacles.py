@@ -15,7 +15,7 @@ CLEAN = (State.EQUAL, State.EXPLAINED)
 
 
 def list_obstacles(results: Mapping[str, Answer]) -> Iterable[str]:
-    """The reasons, a sentence each, for each named answer."""
+    """A sentence for each reason why one of these answers, by name, is not clean; none if all are."""
     for name, result in results.items():
         for trace in result.traces:
             if not trace.complete:

@@ -1,4 +1,4 @@
-"""Reconciles every ledger with its trace, and the traces with each other. Pure functions; they name no counter or model."""
+"""Reconciles every ledger with its trace, the traces with each other, and counters of two environments. Pure functions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """Everything that the engine computes from one run."""
+    """Everything that the engine computes from one run under one convention."""
 
     traces: tuple[TraceResult, ...]
     ledgers: tuple[LedgerResult, ...]

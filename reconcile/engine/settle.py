@@ -58,7 +58,7 @@ def settle_each(collected: Collected, conventions: Conventions, mapping: Path | 
 
 
 def settle(collected: Collected, conventions: Conventions, mapping: Path | None = None) -> Answer:
-    """Reconcile the collected results under a convention. Raises UsageError for a mapping file that cannot be used."""
+    """The answer under the chosen convention alone. Raises UsageError for a mapping file that cannot be used."""
     return _settle_conventions(collected, conventions, mapping)[0]
 
 
@@ -93,7 +93,7 @@ def without_absent(collected: Collected, asked: Collection[str]) -> Collected:
 
 
 def packages_not_installed(note: str) -> list[str]:
-    """The packages that a note of a trace names as not installed; none if it says something else."""
+    """The packages that a note by ``without_absent`` names as not installed; none for any other note."""
     before, _, names = note.partition(NOT_INSTALLED_NOTE.removesuffix("%s"))
     return [] if before or not names else names.split(", ")
 

@@ -1,4 +1,4 @@
-"""The algebra of statements: close one, reverse it, chain several, net their lines.
+"""The algebra of statements: close one, reverse it, chain several, net their lines, find or chain the one between two names.
 
 Every counter has a statement to its trace, and there is one between the traces. Every other statement is a chain of these:
 A to its trace, trace to trace, and B's own statement reversed.

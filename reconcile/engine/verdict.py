@@ -70,7 +70,7 @@ class CounterVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number to publish: the work of one call of the model, under the run's convention.
+    """A number to publish: the work of one call or step, or of a program's steps together, under the run's convention.
 
     Attributes:
         frameworks: The frameworks in which this number ran.
@@ -176,7 +176,7 @@ def verdict(result: RunResult) -> Verdict:
 
 
 def counters_of(result: RunResult) -> tuple[CounterVerdict, ...]:
-    """One verdict per counter, in the order of the ledgers."""
+    """How far off each counter is, and why: one verdict per ledger, in their order."""
     by_ends = {(s.from_, s.to): s for s in result.statements}
     traces = {t.framework: t.name for t in result.traces}
     holes = {t.framework: t.name for t in result.traces if t.unknown}

@@ -36,9 +36,10 @@ def check_one_model(
     mapped: str = "",
     example: str | None = None,
 ) -> None:
-    """Raises UsageError unless exactly one model is named: a pair, or factories or files by framework.
+    """Raise UsageError unless exactly one model is named, a pair, or factories or files by framework, with options that fit it.
 
-    ``mapped`` is the option that names a mapping file, if there is one. It needs two models of the user's own.
+    ``inputs`` are those of --input, ``example`` the function of --args, ``mapped`` the option that names a mapping file, if there
+    is one: it needs two models of the user's own.
     """
     if model is None and not factories:
         raise UsageError(

@@ -104,7 +104,7 @@ def collect_live(
     progress: Callable[[Event], None],
     optimizer: Any = None,
 ) -> Collected:
-    """Run the tracers and counters of these models, by framework, in this process, as the request says that names no model;
+    """Run the tracers and counters on these models, by framework, in this process, as the request says, which names no model;
     ``optimizer`` is an optimizer object, for a training step like its own.
 
     Raises UsageError for a model or inputs that cannot be used.

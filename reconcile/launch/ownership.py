@@ -20,7 +20,7 @@ def owner_of(value: object) -> Framework | None:
 
 
 def check_owner(record: Framework, model: object) -> None:
-    """Raises UsageError for an object of another framework. A function of another one may be made for this one."""
+    """Raise UsageError for an object of another framework. A function of another one may be made for this one."""
     owner = None if is_function(model) else owner_of(model)
     if owner is not None and owner != record:
         raise UsageError(

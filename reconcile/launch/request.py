@@ -62,7 +62,7 @@ def read_optimizer(pass_: str, optimizer: Any, models: Iterable[str] = ()) -> st
 
 
 def context(pass_: str, tokens: int | None) -> int | None:
-    """The tokens in the cache before the call; None for a pass without a cache. Raises UsageError if they do not fit the pass."""
+    """The tokens in the cache before the call, 0 of a prefill, None without a cache. Raises UsageError if they do not fit the pass."""
     if tokens is not None and pass_ != "decode":
         raise UsageError("a context applies only to a decoding step: add --pass decode.")
     if tokens is None and pass_ == "decode":
@@ -81,7 +81,7 @@ def _as_given(option: Option, value: Any) -> Any:
 
 
 def run_request(**options: Any) -> RunRequest:
-    """The request that these options make. They have their parameter names; None is an option that was not given.
+    """Make the request of a run from its options. They have their parameter names; None is an option that was not given.
 
     Raises UsageError for a value that cannot be read, and TypeError for an option that a request does not have.
     """

@@ -1,4 +1,4 @@
-"""The runner: starts one worker process per framework, in parallel, and reads the traces and ledgers that they write.
+"""The runner: starts a worker per framework (and per counter with variables of its own), reads traces and ledgers from them.
 
 ``collect`` runs a model once; ``collect_at`` runs it at several sizes (points) in the same worker.
 """
@@ -37,7 +37,7 @@ CollectAt = Callable[[RunRequest, Sequence[Point], Callable[[Event], None], bool
 
 
 def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _event: None) -> Collected:
-    """Run the workers and read the files that they write. Raises UsageError as ``run`` does."""
+    """Run a model once and read what its workers write. Raises UsageError for a request, a model or a pair that cannot be run."""
     counters = choose_counters(request)
     models = model_fields_by_framework(request)
     with reraise_signals(), scratch() as folder:
@@ -49,7 +49,7 @@ def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _eve
 def collect_at(
     request: RunRequest, points: Sequence[Point], progress: Callable[[Event], None], counting: bool
 ) -> list[Collected]:
-    """Run a model at several points, in one worker per framework. Raises UsageError as ``run`` does."""
+    """Run a model at several points, in the same workers. Returns a result for each point. Raises UsageError as ``collect``."""
     counters = choose_counters(request)
     models = model_fields_by_framework(replace(request, overrides=points[0].overrides, inputs=points[0].inputs))
     with reraise_signals(), scratch() as folder:
@@ -75,7 +75,7 @@ def start_workers(
     points: Sequence[Point] = (),
     counting: bool = True,
 ) -> tuple[dict[str, Any], dict[str, dict[str, Outcome]]]:
-    """Run one supervisor per framework, side by side. Returns the pair's metadata and {framework: {task: outcome}}."""
+    """Run all workers side by side until they are done. Returns the pair's metadata and {framework: {task: outcome}}."""
     supervisors = []
     tool = pack(folder)
     lent = str(lend(folder / "lent", request.python_version)) if request.python_version else ""
@@ -147,6 +147,7 @@ def read_records(
     outcomes: Mapping[str, Mapping[str, Outcome]],
     request: RunRequest,
 ) -> tuple[list[Trace | Missing], list[Ledger | Missing]]:
+    """Sort the outcomes of all tasks into traces and ledgers, with a ``Missing`` that says why in place of one that failed."""
     traces: list[Trace | Missing] = []
     for framework in (f for f in meta["frameworks"] if f in outcomes):
         if TRACE not in outcomes[framework]:
@@ -226,7 +227,7 @@ def describe_lacking(framework: Framework, request: RunRequest) -> str:
 
 
 def absent(counter: Counter, where: str, device: str) -> Missing:
-    """The replacement for the ledger of a counter that is not installed there."""
+    """The replacement for the ledger of a counter that is not installed ``where`` it was to run, with the remedy."""
     remedy = f"add --environment {counter.family}" if counter.requirements else "install it there"
     reason = f"{counter.distribution} is not installed {where}; {remedy}, or leave it out with --counter."
     return Missing(counter.name, counter.framework, State.SKIPPED, reason, counter.unit, device, counter.distribution)

@@ -27,8 +27,8 @@ _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 def factory(framework: str, text: str, option: str = "") -> str:
-    """``package.module:function``, given by ``option`` or the framework's own option; ``timm:NAME`` is one of the models of that
-    library. Raises UsageError for other text."""
+    """Check the text that names a user's factory, in ``option`` or the framework's own, and return it as ``module:function``;
+    ``timm:NAME`` is one of the models of that library. Raises UsageError for other text."""
     option = f"{option or f'--{framework}'} {short(text)}"
     module, colon, function = text.partition(":")
     if not colon:
@@ -189,7 +189,7 @@ def models(
 
 
 def text_of(given: Input) -> str:
-    """An input as a string that ``read_input`` reads."""
+    """Write an input as a string that ``read_input`` reads."""
     shape = ",".join(map(str, given.shape)) or "()"
     owner, name = split_owner(given.name)
     return owner + (f"{name}=" if name else "") + shape + (f":{given.dtype}" if given.dtype else "")

@@ -24,7 +24,7 @@ def aboard(tool: str, name: str = PRIVATE) -> None:
 
 
 def main() -> int:
-    """Serve the request of the command line."""
+    """Run what the command line asks for: a worker, a nursery, or the module that it names. Returns the exit status."""
     tool, request = sys.argv[:2]
     control = sys.argv[2:]
     aboard(tool)

@@ -41,7 +41,7 @@ def write(path: str, text: str) -> None:
 
 
 class Worker:
-    """One request, task by task."""
+    """Serves one request, task by task; a caller's own process has it ``take`` single records (launch/in_process.py)."""
 
     def __init__(self, request: WorkerRequest, pair: Any = None) -> None:
         self.request = request

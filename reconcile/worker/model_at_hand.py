@@ -1,4 +1,4 @@
-"""Base of pairs for model objects in a process that continues afterwards, and contexts that restore its random state.
+"""Base of pairs for model objects in a process that goes on afterwards; contexts that restore random states and hide warnings.
 
 For ``reconcile.run(torch=model)`` and the pytest fixture (launch/in_process.py), and for steps that are counted before they run
 (products/steps/pending_step.py).

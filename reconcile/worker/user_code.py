@@ -24,7 +24,7 @@ class Declined(FactoryError):
 
 
 class UserCode:
-    """The code in the user's ``folder``.
+    """Imports and calls the code in the user's ``folder``, which may raise anything or end the process.
 
     ``doing`` is told which code is about to run, and '' when that is done: if the process ends in between, that code ended it.
     """

@@ -125,14 +125,14 @@ def counters_of(env: Environment, factories: Collection[str] = ()) -> tuple[str,
 
 
 def borrowers(collected: Collected) -> list[str]:
-    """Frameworks that have ledgers, but no trace to compare them with, and whose versions can lend each other a trace."""
+    """The frameworks of a result with ledgers and no trace to compare them with, and whose versions lend each other traces."""
     counted = {ledger.framework for ledger in collected.ledgers if isinstance(ledger, Ledger)}
     untraced = [t.framework for t in collected.traces if isinstance(t, Missing) and t.framework in counted]
     return [name for name in untraced if frameworks()[name].lends]
 
 
 def lender(request: RunRequest, names: list[str]) -> Collected:
-    """The current environment's traces of these frameworks."""
+    """Collect traces of these frameworks in the current environment, to lend them to another one."""
     return collect(_request_traces(request, names))
 
 

@@ -38,7 +38,7 @@ def death_of(status: int) -> str:
 
 
 def refuse_model(sentence: str, folder: Path, declined: str = "") -> Refused:
-    """The error for a model that the user gave. What their code printed is kept for them. ``declined``: see Refused."""
+    """The exception for a model that the user gave. What their code printed is kept for them. ``declined``: see Refused."""
     written = folder / "worker.log"
     printed = _read_end(written, PRINTED)
     if not printed:
