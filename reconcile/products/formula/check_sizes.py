@@ -30,7 +30,8 @@ Part = tuple[str, str, str]
 
 
 def scan(runs: Runs, done: Fit) -> Fit:
-    """The fit, checked at the other points, too. Raises UsageError if the model does not run at one."""
+    """The fit, checked at the other points, too: a count that misses its polynomial there has none. Raises UsageError if the
+    model does not run at one."""
     traced = runs.traced(dict.fromkeys([*done.table.points, *points(runs.variables, done.table.points)]))
     ran = Table(traced)
     missed = [

@@ -40,7 +40,7 @@ class Formula:
 
     Attributes:
         model: The model's name.
-        pass_: What ran, as in ``results.RunResult``.
+        pass_: What ran, as in ``engine.answer.Answer``.
         convention: The convention's name.
         variables: The sizes that vary, with their ranges.
         fitted: The points that the polynomials were fitted to.

@@ -1,4 +1,7 @@
-"""``reconcile zoo gallery``: runs every pair of the zoo at its own size, and writes the pages of the gallery."""
+"""``reconcile zoo gallery``: runs every pair of the zoo at its own size, and writes the pages of the gallery.
+
+What it measured of a pair also stands in ``reconcile explain models``.
+"""
 
 from ...core.product import Command, Product
 

@@ -1,4 +1,7 @@
-"""The gallery's first page (README.md) and picture: a row per model, a counter's column is its ratio to the work that ran."""
+"""The gallery's first page (README.md) and picture: a row per model, a counter's column is its ratio to the work that ran.
+
+``write_report`` writes the report of a single pair, and ``model_notes`` are for ``reconcile explain models``.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +87,7 @@ def group_rows(rows: Mapping[str, R]) -> list[tuple[str, tuple[R, ...]]]:
 
 
 def describe_gallery(rows: Mapping[str, GalleryRow], missing: Mapping[str, str]) -> Document:
-    """``reports/README.md``; ``missing`` maps models that the zoo should have to the reason why they are missing."""
+    """``README.md``; ``missing`` maps models that the zoo should have to the reason why they are missing."""
     clean = sum(is_reconciled(row) for row in rows.values())
     declared = (f"{name}: {row.declared}" for name, row in sorted(rows.items()) if row.declared)
     readings = ((name, reading) for name, row in sorted(rows.items()) for reading in row.published)
@@ -114,7 +117,7 @@ def describe_gallery(rows: Mapping[str, GalleryRow], missing: Mapping[str, str])
 
 
 def to_svg(rows: Mapping[str, GalleryRow]) -> str | bytes:
-    """``reports/gallery.svg``: the networks' ratios as colours."""
+    """``gallery.svg``: the networks' ratios as colours."""
     from ...report.pictures import drawing
 
     networks = {row.model: row for _, group in group_rows(rows)[:1] for row in group}
@@ -173,13 +176,13 @@ def _draw_heat_map(
 
 
 def write_report(out: Path, model: str, result: Answer) -> None:
-    """The report of a pair, in any format that is there."""
+    """Write the report of a pair: Markdown, HTML, and any other format that is there."""
     formats = ("md", "html", *reports.find_formats(out, model))
     atomic.write(out, model, reports.render(result, formats, None, f"reconcile run --model {model}"))
 
 
 def write_pages(out: Path, rows: Mapping[str, GalleryRow], missing: Mapping[str, str]) -> Path:
-    """The picture and the page; the path of the page."""
+    """Write the picture and the page; returns the path of the page."""
     atomic.write(out, PICTURE, {"svg": to_svg(rows)})
     return atomic.write(out, "README", {"md": to_markdown(describe_gallery(rows, missing))})[0]
 

@@ -1,7 +1,7 @@
 """Measures a row of the gallery's first page: a pair at its own size, every counter as a ratio to the work that ran.
 
-A row is measured once and kept in ``model_zoo/gallery.json`` with the hash of the pair's source; ``reports/README.md``
-and ``reconcile explain models`` are made from that file.
+command.py keeps the row in ``gallery.json`` with the hash of the pair's source, and makes ``README.md`` of that file. ``FILE`` is
+the committed one, which ``reconcile explain models`` reads, and ``ran`` for hints.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def measure(
 ) -> tuple[GalleryRow, Answer | None]:
     """Run a pair of the zoo with every default counter, and both its models on one input. The result under ``matmul`` is
     returned with the row; its ``others`` are the results under the other conventions. ``prove`` replaces the run of both
-    models: it returns what parity.py prints.
+    models: it returns what ``parity.proof`` does.
 
     If the pair cannot run, the row says so. Raises UsageError for a model that does not exist.
     """

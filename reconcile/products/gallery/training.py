@@ -1,7 +1,7 @@
 """Measures a row of the gallery's second page: a training step of a pair at its own size, phase by phase.
 
-A row is measured once and kept in ``model_zoo/steps.json`` with the hash of the pair's source; ``reports/training.md``
-is made from that file.
+command.py keeps the row in ``steps.json`` with the hash of the pair's source, and makes ``training.md`` of that file. ``FILE``
+is the committed one.
 """
 
 from __future__ import annotations

@@ -42,14 +42,14 @@ def command(model: str, at: Mapping[str, str], device: str) -> str:
 
 
 def write_report(out: Path, model: str, result: Answer) -> None:
-    """The report of a pair's step, in any format that is there."""
+    """Write the report of a pair's step: Markdown, and any other format that is there."""
     name = stem(model, training=True)
     formats = ("md", *find_formats(out, name))
     atomic.write(out, name, render(result, formats, headline(result), command(model, *settings_of(model))))
 
 
 def write_pages(out: Path, rows: Mapping[str, TrainingRow], missing: Mapping[str, str]) -> Path:
-    """The page; its path."""
+    """Write the page; returns its path."""
     return atomic.write(out, PAGE, {"md": to_markdown(describe_training(rows, missing))})[0]
 
 
@@ -66,7 +66,7 @@ def _ends() -> tuple[str, str]:
 
 
 def describe_training(rows: Mapping[str, TrainingRow], missing: Mapping[str, str]) -> Document:
-    """``reports/training.md``; ``missing`` maps models that the zoo should have to the reason why they are missing."""
+    """``training.md``; ``missing`` maps models that the zoo should have to the reason why they are missing."""
     clean = sum(is_reconciled(row) for row in rows.values())
     blind = State.NOT_COMPARABLE.value
     cells = [(name, entry) for row in rows.values() for name, entry in row.cells.items()]

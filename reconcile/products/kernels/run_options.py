@@ -32,7 +32,7 @@ def file(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--ncu", type=click.Path(path_type=Path), metavar="FILE.csv", help=text)(function)
 
 
-def with_witnesses(request: RunRequest) -> RunRequest:
+def add_witnesses(request: RunRequest) -> RunRequest:
     """The request with the counters that bear witness beside those that it has. Raises UsageError as a run does."""
     from ...core.registry import choose_leading, known_counters, title
     from ...launch.choose import choose_counters
@@ -67,7 +67,7 @@ class KernelOptions(RunOptions):
             from .ncu import read_launches
 
             counted = read_launches(ncu)
-        request = with_witnesses(call.request) if witness else call.request
+        request = add_witnesses(call.request) if witness else call.request
         return replace(call, request=request, given={**call.given, "counted": counted})
 
     def repeated(self, call: RunCall) -> list[str]:

@@ -1,4 +1,4 @@
-"""``reconcile llm``: compares the published FLOP formulas of a language model with the work of its training step."""
+"""FLOP formulas of language models, published ones and your own, beside what runs: ``reconcile llm``, ``formula conform``."""
 
 from ...core.product import Command, Product
 

@@ -1,4 +1,4 @@
-"""``reconcile llm``: compares the published FLOP formulas of a language model with the work of its training step."""
+"""``reconcile llm``: compares FLOP formulas of a language model, published ones and your own, with the work of its step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Notes of the page of ``reconcile llm``, in sentences: packing, recurrence, images, expert capacity, sparse attention."""
+"""Notes of the page of ``reconcile llm``: what is special about the model or its step (``notes``), in sentences.
+
+``per_token`` and ``ratio`` write the numbers of the page.
+"""
 
 from __future__ import annotations
 

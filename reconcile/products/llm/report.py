@@ -1,4 +1,4 @@
-"""The page of ``reconcile llm`` as a Document, and its JSON."""
+"""The page of ``reconcile llm`` as a Document, text, Markdown and JSON, and the sentence to publish (``cite``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""From a language model to the comparison of its formulas: ``read_request``, and ``make_comparison``, which runs it."""
+"""From a language model to the comparison of its formulas: ``read_request`` makes a request, ``make_comparison`` runs it.
+
+``read_functions`` reads the user's own formulas; the others read the configuration, its sizes and its adapters.
+"""
 
 from __future__ import annotations
 

@@ -140,6 +140,6 @@ def numerators(shape: Shape) -> list[Numerator]:
     return [made for form in FORMS if (made := form.of(shape)) is not None]
 
 
-def first(name: str, numerators: Sequence[Numerator]) -> tuple[Numerator, ...]:
+def put_first(name: str, numerators: Sequence[Numerator]) -> tuple[Numerator, ...]:
     """The formulas with the named one at the front."""
     return (*(n for n in numerators if n.name == name), *(n for n in numerators if n.name != name))

@@ -12,7 +12,7 @@ from ...core.errors import check_names
 from ...core.registry import known_counters
 from ..llm.comparison import PREFIX, Comparison
 from ..llm.request import make_comparison, read_configuration
-from .closed_forms import Numerator, first
+from .closed_forms import Numerator, put_first
 
 RAN, KEPT = "ran", "ran-causal"
 KNOWN = ("palm", "nanogpt", "6n", "torchtitan", "megatron", RAN, KEPT)
@@ -25,7 +25,7 @@ def formulas(config: Path, seq: int, stated: str) -> tuple[Numerator, ...]:
     causal mask discards. Raises UsageError for a formula that has no number for this model, and as ``make_comparison`` does."""
     made = numerators(make_comparison(*read_configuration(config, 1, seq), lambda _event: None))
     check_names("formula", (stated,), [one.name for one in made])
-    return first(stated, made)
+    return put_first(stated, made)
 
 
 def numerators(compared: Comparison) -> list[Numerator]:

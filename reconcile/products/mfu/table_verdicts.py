@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import comb, prod
 
 from .claims import Row
-from .closed_forms import FORMS, first, numerators
+from .closed_forms import FORMS, numerators, put_first
 from .conventions import ALWAYS, CONVENTIONS, HARDWARE, RATE, Convention, Reading, chance, denominators, readings, work
 from .printed_number import Printed
 from .search import search
@@ -219,7 +219,7 @@ def _product(row: Row, base: Reading) -> Verdict | None:
         device=base.denominator.device,
         peak=base.denominator.peak,
         tokens=row.tokens,
-        numerators=first(base.convention.form.name, made),
+        numerators=put_first(base.convention.form.name, made),
         recompute="none" if row["recompute"] == "none" else "",
     )
     if row.claim.kind == "share" and setup.peak is None:

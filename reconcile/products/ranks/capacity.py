@@ -71,7 +71,7 @@ def places_of(whole: Cell, times: Fraction) -> Places:
     return Places(chosen, rates.pop()) if len(rates) == 1 and 0 not in rates else NONE
 
 
-def in_places(cell: Cell, times: Fraction, places: Places) -> tuple[Work, Cell]:
+def separate_places(cell: Cell, times: Fraction, places: Places) -> tuple[Work, Cell]:
     """What all ranks compute for places beyond what tokens chose, or less than that, and the ops as if one device had these
     places as well."""
     more, added = ZERO, []

@@ -133,7 +133,7 @@ class Sum:
             self._line(Cause.ATTENTION_IN_BLOCKS, place, -more - skipped)
             cell, beyond = found.cell, beyond - more
         places = self._places if place[1] in _OF_BATCHES else capacity.NONE
-        rows, cell = capacity.in_places(cell, self._times(place), places)
+        rows, cell = capacity.separate_places(cell, self._times(place), places)
         self._line(Cause.EXPERT_CAPACITY, place, -self.flops(rows))
         beyond -= self.flops(rows)
         # What one layer does more than another does less is no explanation.

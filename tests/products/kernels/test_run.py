@@ -18,7 +18,7 @@ from reconcile.engine.answer import Answer
 from reconcile.launch.choose import choose_counters
 from reconcile.launch.request import RunRequest
 from reconcile.products.kernels.ncu import Counted
-from reconcile.products.kernels.run_options import KERNELS, with_witnesses
+from reconcile.products.kernels.run_options import KERNELS, add_witnesses
 from tests.products.kernels.recorded import model
 
 
@@ -81,8 +81,8 @@ def test_bad_input_is_one_sentence(words: list[str], said: str) -> None:
 )
 def test_the_witnesses_of_its_models_join_the_counters(request_: RunRequest, own: tuple[str, ...]) -> None:
     usual = choose_counters(request_)
-    assert with_witnesses(request_).counters == (*usual, *own)
-    assert with_witnesses(replace(request_, counters=usual[:1])).counters == (usual[0], *own)
+    assert add_witnesses(request_).counters == (*usual, *own)
+    assert add_witnesses(replace(request_, counters=usual[:1])).counters == (usual[0], *own)
 
 
 def test_a_framework_without_a_log_is_refused_by_name() -> None:
