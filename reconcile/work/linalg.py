@@ -33,7 +33,7 @@ def lu_solve(n: int, k: int) -> Work:
 
 
 def solve(n: int, k: int) -> Work:
-    """GESV: GETRF, GETRS."""
+    """GESV: GETRF, then GETRS (``lu``, ``lu_solve``)."""
     return lu(n, n) + lu_solve(n, k)
 
 
@@ -61,7 +61,7 @@ def triangle_product(n: int) -> Work:
 
 
 def cholesky_inverse(n: int) -> Work:
-    """POTRI: TRTRI, LAUUM."""
+    """POTRI: TRTRI, then LAUUM (``triangular_inverse``, ``triangle_product``)."""
     return triangular_inverse(n) + triangle_product(n)
 
 

@@ -1,5 +1,5 @@
-"""One model of an audit in its own process: traces it, on the meta device where it can, and returns the readings of the trace, or
-of its variants. ``candidates_of`` and ``ran_of`` read them from the outcome that was kept.
+"""One model of an audit in its own process: traces it, on the meta device where it can, and returns the readings of the trace,
+or of its variants. ``candidates_of`` and ``ran_of`` read them from the outcome that was kept.
 
 No counter runs, and the process gets no published number: the numbers of a model are looked up in its readings afterwards, so
 adding a row to the table or removing one runs no model again.
@@ -90,7 +90,7 @@ def reading_to_json(reading: Candidate) -> dict[str, Any]:
 
 
 def candidates_of(outcome: Mapping[str, Any]) -> tuple[Candidate, ...]:
-    """The readings of an outcome that was kept."""
+    """The readings in the outcome of a cell that was kept, as ``answer`` made them."""
     return tuple(Candidate(**reading) for reading in outcome.get("readings", ()))
 
 
@@ -103,7 +103,7 @@ def _variant_to_json(one: variants.Ran) -> dict[str, Any]:
 
 
 def ran_of(outcome: Mapping[str, Any]) -> list[variants.Ran]:
-    """The variants of an outcome that was kept."""
+    """The variants in the outcome of a cell that was kept, with their readings."""
     return [
         variants.Ran(
             variants.Variant(one["what"], (), Point({}, (), one["fused"])),

@@ -1,5 +1,5 @@
-"""Summary of an audit's verdicts, for its Markdown and HTML pages: counts of states, causes and readings, what the share that is
-explained proves, the models with several figures, and the words that a reader may not know."""
+"""Summary of an audit's verdicts, for its Markdown and HTML pages: counts of states, causes and readings, what the share that
+is explained proves, the models with several figures, and the words that a reader may not know."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def words(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
 
 
 def select_explained(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """The figures that a reading rounds to."""
+    """The verdicts on figures that are explained: a reading of the model rounds to the figure."""
     return [v for v in verdicts if v.state is State.EXPLAINED]
 
 

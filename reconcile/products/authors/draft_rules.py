@@ -109,7 +109,7 @@ def _rule(made: Draft, number: int) -> list[str]:
 
 
 def formula(reading: Reading) -> str:
-    """``mac + 3 special``."""
+    """A reading as text: ``mac + 3 special``."""
     return " + ".join(name if factor == 1 else f"{factor} {name}" for name, factor in reading.terms)
 
 

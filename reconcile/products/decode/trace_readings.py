@@ -146,7 +146,7 @@ def _unconventional(parts: Parts, conventions: Mapping[str, Convention]) -> Iter
 
 
 def spell_work(work: Work, convention: Convention) -> str:
-    """``2 × 3,600 MACs + 144 add = 7,344``."""
+    """The arithmetic of work under a convention: ``2 × 3,600 MACs + 144 add = 7,344``."""
     text = ""
     for name, count in work.items():
         weight = convention.weight(name)

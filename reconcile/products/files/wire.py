@@ -21,7 +21,7 @@ Field = tuple[int, int, int, int]
 
 
 class NotWire(Exception):
-    """The bytes are not a protobuf message."""
+    """Raised where the bytes are not a protobuf message."""
 
 
 class Truncated(Exception):

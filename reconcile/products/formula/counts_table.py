@@ -19,7 +19,7 @@ class Key(NamedTuple):
 
 
 class Table:
-    """The counts of the runs of a model, by point."""
+    """The counts of the runs of a model by ``Key`` and point; ``values`` gives those of a key."""
 
     def __init__(self, runs: Mapping[At, Answer]) -> None:
         self.points = tuple(runs)

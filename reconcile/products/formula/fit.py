@@ -31,7 +31,7 @@ RAISES = 2
 
 @dataclass(slots=True)
 class Runs:
-    """The runs of a model, each point once."""
+    """Runs a model at points and keeps each run, so that no point runs twice: ``at`` with counters, ``traced`` without."""
 
     template: Template
     take: Take

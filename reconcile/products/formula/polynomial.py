@@ -45,7 +45,7 @@ class Polynomial:
 
 
 def format_fraction(value: Fraction) -> str:
-    """``1/2``, ``12,345``."""
+    """A fraction as text: ``1/2``, ``12,345``."""
     return number(value.numerator) + (f"/{number(value.denominator)}" if value.denominator > 1 else "")
 
 

@@ -34,7 +34,7 @@ def stem(formula: Formula) -> str:
 
 
 def render(formula: Formula, formats: Iterable[str]) -> dict[str, str]:
-    """The text of each file, by its format."""
+    """The text of each file, by its format: ``json``, ``txt``, ``tex`` or ``py``."""
     made: Mapping[str, Callable[[Formula], str]] = {"json": _json, "txt": to_text, "tex": _latex, "py": _python}
     return {name: made[name](formula) for name in formats}
 
@@ -100,7 +100,7 @@ def _ranges(formula: Formula) -> str:
 
 
 def plain(polynomial: Polynomial) -> str:
-    """``512 B T^2 - 3 T + 1/2``."""
+    """A polynomial as text: ``512 B T^2 - 3 T + 1/2``."""
     return _sum(polynomial, lambda name, power: name if power == 1 else f"{name}^{power}", format_fraction, " ")
 
 

@@ -138,7 +138,7 @@ def at_once(
 
 
 def dump(rows: Iterable[Any]) -> str:
-    """Rows as JSON, by name, a line each."""
+    """The text of ``gallery.json`` or ``steps.json``: rows by name, a line each."""
     return write_lines(SCHEMA, {row.model: asdict(row) for row in rows})
 
 

@@ -38,7 +38,7 @@ def summary(found: Witness) -> str:
 
 
 def notes(found: Witness) -> Iterator[str]:
-    """How the kernels were counted."""
+    """Sentences on how the kernels were counted, and what is not."""
     yield (
         f"The file has {number(found.kernels)} launches of kernels. FLOP of a kernel: the operations of its tensor cores, else 2 "
         "for each multiply-add of its threads if it is a kernel for products. Kernels that work element by element are left out."
@@ -100,7 +100,7 @@ def render(found: Witness, formats: tuple[str, ...], model: str, command: str) -
 
 
 def to_dict(found: Witness, model: str) -> dict[str, Any]:
-    """As plain data; amounts are whole FLOP."""
+    """The content of ``kernels.json``; amounts are whole FLOP."""
     return {
         "schema": SCHEMA,
         "model": model,

@@ -1,4 +1,4 @@
-"""Rules for GEMM kernels (tile padding, split-K, scaling by alpha and beta), and the types and rounding that all rules share."""
+"""Rules for GEMM kernels (tile padding, split-K, scaling by alpha and beta), and the types and rounding that all rules need."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ class Case:
 
     @property
     def backward(self) -> bool:
+        """Whether it computes gradients."""
         return self.op.endswith("_backward")
 
 
@@ -48,6 +49,7 @@ class Product:
 
     @property
     def macs(self) -> int:
+        """The multiply-adds that the kernel runs."""
         return self.share + sum(amount for _, amount, _ in self.more)
 
 

@@ -120,7 +120,7 @@ def remember(take: TakeTrace) -> TakeTrace:
 
 
 def find_versions() -> str:
-    """``transformers 5.1.0, torch 2.13.0``."""
+    """The versions that are installed here: ``transformers 5.1.0, torch 2.13.0``."""
     from importlib import metadata
 
     return ", ".join(f"{name} {metadata.version(name)}" for name in ("transformers", framework()))

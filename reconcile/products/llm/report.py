@@ -61,7 +61,7 @@ def _describe_unmasked_work(found: Comparison, yours: str) -> list[str]:
 
 
 def cite(found: Comparison) -> str:
-    """One sentence to publish."""
+    """The sentence to publish: FLOPs per token, the step, the convention and the versions."""
     version = ", ".join(f"{name} {number_}" for name, number_ in found.versions.items())
     more = (
         f", without {per_token(found, found.recomputed)} for activations that are computed again"

@@ -127,13 +127,13 @@ class Device:
 
 
 def tera(flops: int) -> str:
-    """``989.5 TFLOP/s``."""
+    """FLOP/s as text: ``989.5 TFLOP/s``."""
     return f"{float(Fraction(flops, TERA)):,.10g} TFLOP/s"
 
 
 @cache
 def devices() -> tuple[Device, ...]:
-    """Every device of the table."""
+    """Every device of peaks.toml, with its peaks."""
     return tuple(map(_read_device, read_toml(TABLE, "the table of peaks")["device"]))
 
 

@@ -123,6 +123,6 @@ def describe_entry(entry: Entry) -> str:
 
 
 def cite_device(device: Device, peak: Peak) -> str:
-    """The datasheet, or who states the figure."""
+    """Where a peak comes from: the datasheet with its page, that you state it, or where it was read without a datasheet."""
     page = f", {peak.page}" if peak.page else ""
     return f"{peak.datasheet}{page}" if peak.datasheet else f"no datasheet found; read in {device.read}"

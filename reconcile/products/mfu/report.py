@@ -44,7 +44,7 @@ def describe_remainder(remainder: tuple[Fraction, Fraction]) -> tuple[str, str]:
 
 
 def headline(outcome: Outcome) -> str:
-    """The answer in a sentence."""
+    """The answer in a sentence: whether the claim is explained, and by which factors."""
     claim = outcome.claim.text
     readings = "; ".join(factor.reading for factor in outcome.best.factors)
     if outcome.explained:
@@ -60,7 +60,7 @@ def headline(outcome: Outcome) -> str:
 
 
 def formula(setup: Setup, peak: int) -> str:
-    """``1545.38T FLOP/s / (8 x 989.5 TFLOP/s)``."""
+    """What the stated utilisation is computed as: ``1545.38T FLOP/s / (8 x 989.5 TFLOP/s)``."""
     if setup.flops is not None:
         rate = _per_second(setup.flops.text)
     else:
@@ -180,7 +180,7 @@ def format_signed(value: Fraction) -> str:
 
 
 def share(value: Fraction) -> str:
-    """``19.52 %``."""
+    """A ratio as a percentage: ``19.52 %``."""
     return f"{float(100 * value):.2f} %"
 
 

@@ -70,7 +70,7 @@ def stated_formula(row: Row) -> str:
 
 
 def verdicts(rows: Sequence[Row]) -> list[Verdict]:
-    """What every row is, in the order of the file."""
+    """The verdict on every row, in the order of the file; the rows of one source are read together."""
     sources: dict[str, list[Row]] = {}
     for row in rows:
         sources.setdefault(row.source, []).append(row)

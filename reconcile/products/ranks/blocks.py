@@ -1,4 +1,4 @@
-"""Context parallelism: what ring attention, which ranks compute block by block, leaves out and adds, by cause (used by sums.py).
+"""Context parallelism: what ring attention, which ranks compute block by block, leaves out and adds, by cause (for sums.py).
 
 With a causal mask a ring of ranks computes no block of scores that the mask discards whole (torch/distributed/tensor/
 experimental/_context_parallel/_attention.py, ``_is_causal_behavior``, 2.13): every product that the ranks leave out is one that

@@ -1,4 +1,4 @@
-"""Runs the ranks of a world in a worker process (worker.py), and the same step on one device in another; reads what they left."""
+"""Runs the ranks of a world in a worker process (worker.py), and one device in another, and returns what they recorded."""
 
 from __future__ import annotations
 

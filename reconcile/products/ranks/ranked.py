@@ -51,7 +51,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Ranked:
-    """The result of ``reconcile run --ranks``."""
+    """The result of ``reconcile run --ranks``: ``folds`` are ranks of equal work, ``one`` is the same step on one device."""
 
     world: World
     folds: tuple[Fold, ...]

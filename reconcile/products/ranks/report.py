@@ -43,7 +43,7 @@ def render(result: Ranked, formats: tuple[str, ...], command: str = "") -> dict[
 
 
 def to_dict(result: Ranked) -> dict[str, Any]:
-    """The ranks as plain data."""
+    """The content of ``ranks.json``: the ranks, their sum, one device and the statement between them, as plain data."""
     world, statement = result.world, result.statement
     return {
         "schema": SCHEMA,

@@ -36,7 +36,7 @@ def span(numbers: Sequence[int]) -> str:
 
 
 def headline(result: Ranked) -> str:
-    """The world, and its mesh."""
+    """The title of the page: the model, the pass, the ranks with their mesh, and the convention."""
     world, answer = result.world, result.folds[0].answer
     mesh = " x ".join(f"{name} {size}" for name, size in zip(world.mesh.names, world.mesh.sizes, strict=True))
     ran = f"{number(len(world.ran))} ran" if len(world.ran) < world.size else "each ran"
@@ -94,7 +94,7 @@ def notes(result: Ranked) -> list[str]:
 
 
 def summary(result: Ranked) -> str:
-    """The last line of ``reconcile run --ranks``."""
+    """The last line of ``reconcile run --ranks``: whether it is reconciled, and the sum; or why there is no sum."""
     statement, name = result.statement, result.convention.name
     lost = next((fold for fold in result.folds if name not in fold.trace.totals), None)
     if lost is not None:
@@ -130,7 +130,7 @@ def describe_counters(found: Together) -> Iterator[str]:
 
 
 def sum_of(found: Together) -> str:
-    """The last line of ``reconcile ranks``."""
+    """The last line of ``reconcile ranks``: the sum of the reports, or why there is none."""
     if found.missing or found.mixed:
         return " ".join(filter(None, (describe_missing(found), describe_mixed(found))))
     if found.convention not in found.sum:

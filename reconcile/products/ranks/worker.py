@@ -48,7 +48,7 @@ class ModelOrStep:
 
 
 class Ranks:
-    """The ranks of one request."""
+    """The ranks of one request: ``main`` runs those that the sum needs, or those that are ``chosen``, ``at_once`` at a time."""
 
     def __init__(self, request: WorkerRequest, world: int, chosen: list[int], at_once: int) -> None:
         self.request, self.world, self.chosen, self.at_once = request, world, chosen, at_once

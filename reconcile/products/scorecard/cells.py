@@ -211,7 +211,7 @@ def _fraction(cell: Cell) -> str:
 
 
 def dump(cards: Iterable[Card]) -> str:
-    """Cards as JSON, a line each."""
+    """The text of ``scorecard.json``: cards by name, a line each."""
     rows = {
         card.name: {**asdict(card), "cells": {layer: _plain(cell) for layer, cell in card.cells.items()}}
         for card in cards

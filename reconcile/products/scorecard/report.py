@@ -269,7 +269,7 @@ def _describe_cell(card: Card, layer: str, cell: Cell) -> Iterator[str | Span]:
 
 
 def to_csv(board: Board) -> str:
-    """One row per cell."""
+    """``scorecard.csv``: one row per cell."""
     places = ((family, layer) for family, layers in board.layers.items() for layer in layers)
     rows = (_row(card, layer, cell) for family, layer in places for card, cell in board.cells_of(family, layer))
     return table.format_report_csv([COLUMNS, *rows])

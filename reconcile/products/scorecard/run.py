@@ -1,8 +1,8 @@
 """Makes the stale cards of the scorecard: one run per family, pass, environment and recipe, of all counters that need it.
 
-A card is the result of one counter on one family in one pass. command.py keeps it in ``scorecard.json`` with what it depends on:
-the family's files, the counter's folder, its version and that of its framework. It is stale if one of these has changed, if it
-is missing, or if something was not installed. A counter that stops at the whole family is run on each of its layers alone.
+A card is the result of one counter on one family in one pass. command.py keeps it in ``scorecard.json`` with what it depends
+on: the family's files, the counter's folder, its version and that of its framework. It is stale if one of these has changed, if
+it is missing, or if something was not installed. A counter that stops at the whole family is run on each of its layers alone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The process in which ``reconcile watch`` runs a user's program as ``python train.py`` would, and records the step asked for.
 
-steps/watch.py starts it with a file that holds a table: the program and its arguments, the frameworks to watch, with the counters
-of each, the steps or the call, and a folder. It leaves there ``trace.json``, a file per counter and ``seen.json``. A framework is
-watched from the moment at which the program has imported the module that its record names.
+steps/watch.py starts it with a file that holds a table: the program and its arguments, the frameworks to watch, with the
+counters of each, the steps or the call, and a folder. It leaves there ``trace.json``, a file per counter and ``seen.json``. A
+framework is watched from the moment at which the program has imported the module that its record names.
 
 Python 3.10 and standard library, plus the framework that the program imports: steps/watch.py refuses an older Python.
 """

@@ -150,7 +150,7 @@ def read_cell(request: Mapping[str, Any]) -> tuple[Cell, Manner]:
 
 
 def inputs_of(cell: Cell) -> tuple[Input, ...]:
-    """The inputs as a run takes them."""
+    """The inputs of a cell as a run takes them."""
     return tuple(Input(name, shape, dtype) for name, shape, dtype in cell.inputs)
 
 

@@ -1,7 +1,7 @@
 """ATen operators that PyTorch tags as pointwise (torch.Tag.pointwise, aten/src/ATen/native/tags.yaml), in any of its overloads.
 
-An op of the list without a formula has no multiply-adds; the rest of its work is unknown. An op of ``higher_order`` runs code of
-its own: without a formula its work is unknown, also on integers.
+An op of the list without a formula has no multiply-adds; the rest of its work is unknown. An op of ``higher_order`` runs code
+of its own: without a formula its work is unknown, also on integers.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ DIGITS = 1e-9
 
 
 class NoCount(Exception):
-    """The function gives no number; says why."""
+    """A function gives no number of FLOPs; the message says why."""
 
 
 def load_function(text: str) -> Callable[..., Any]:

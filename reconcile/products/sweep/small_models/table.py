@@ -1,4 +1,4 @@
-"""Reads the tables of small models: for each class of a library, a configuration and the inputs of one call; makes the inputs."""
+"""Reads the tables of small models, for each class of a library a configuration and inputs of a call, and makes the inputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TENSOR = {"shape", "value", "runs", "dtype"}
 
 
 class Unfit(Exception):
-    """There is no small model of a class."""
+    """There is no small model of a class; the message says of which, and what to give instead."""
 
 
 @dataclass(frozen=True)
