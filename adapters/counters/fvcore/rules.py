@@ -1,4 +1,4 @@
-"""Rules of fvcore's FlopCountAnalysis. Unit MAC ("one fused multiply-add as one flop"), elementwise work at 1.
+"""Rules of fvcore's FlopCountAnalysis. Unit MAC ("one fused multiply-add as one flop"); any other operation is one as well.
 
 J = fvcore/nn/jit_handles.py, F = fvcore/nn/flop_count.py, A = fvcore/nn/jit_analysis.py; lines of 0.1.5.post20221221.
 """

@@ -1,4 +1,4 @@
-"""Rules of mmengine's FlopAnalyzer: those of fvcore, except for a product with a vector. Unit MAC, elementwise work at 1.
+"""Rules of mmengine's FlopAnalyzer: those of fvcore, except for a product with a vector. Unit MAC, any other operation at 1.
 
 mmengine copied its handles from fvcore and changed one of them. J = mmengine/analysis/jit_handles.py, C =
 mmengine/analysis/complexity_analysis.py; lines of 0.10.7. Its list of ignored operators is fvcore's.

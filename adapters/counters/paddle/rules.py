@@ -1,4 +1,4 @@
-"""Rules of paddle.flops: multiply-adds of layers, with the biases of convolutions, and 1 or 2 per element elsewhere.
+"""Rules of paddle.flops: multiply-adds of layers, with the biases of convolutions; 0, 1, 2 or a window an element elsewhere.
 
 D = paddle/hapi/dynamic_flops.py, lines of 3.3.1.  It goes by exact types of leaf layers (D:249, D:260).
 ``N``: elements of the first input, ``O``: of the output.

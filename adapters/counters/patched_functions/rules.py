@@ -31,7 +31,7 @@ def norm(plain: Work, affine: Work) -> Compute:
 
 
 def count_nothing(op: Op) -> Work:
-    """Its formula returns 0, whatever the call."""
+    """The rule of a function whose formula returns 0, whatever the call: raises NotCounted."""
     raise NotCounted(Cause.OP_NOT_COUNTED, f"its formula for {op.op} returns 0")
 
 

@@ -1,4 +1,4 @@
-"""Rules of thop: what its hooks count, by the module's exact class. Unit MAC; biases and gates add one each to the same number.
+"""Rules of thop: what its hooks count, by the module's exact class. Unit MAC; norms, pools, gates and some biases add to it.
 
 P = thop/profile.py, H = thop/vision/basic_hooks.py, C = thop/vision/calc_func.py, RN = thop/rnn_hooks.py; lines of
 0.1.1.post2209072238.  ``N``: elements of the input, ``O``: of the output.

@@ -45,7 +45,7 @@ def by_axes(name: str) -> list[str]:
 
 
 def count_nothing(op: Op) -> Work:
-    """It is in a table, and counts 0."""
+    """The rule of a node that is in a table and counts 0: raises NotCounted."""
     raise NotCounted(Cause.OP_NOT_COUNTED, f"torch_flops counts 0 for {op.op}")
 
 

@@ -1,4 +1,5 @@
 """Runs torch.profiler with_flops and returns its ledger: one entry per module and operator that the module's own code calls.
+``event_ledger`` makes that of any counter that adds up its events, such as xformers.
 
 The profiler sees every operator, and within it those that it runs.  A marker event around each module's call says which module an
 event is of.  An event that equals another, with all events within it, is one more call of it.

@@ -1,4 +1,4 @@
-"""The counter torchinfo, torchinfo.summary: the parameters of every leaf module, times positions of its output. Python 3.9."""
+"""The counter torchinfo, torchinfo.summary: weights and biases of leaf modules, times positions or the batch. Python 3.9."""
 
 from ....core.records import MAC
 from .. import torch_counter

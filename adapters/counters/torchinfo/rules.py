@@ -1,4 +1,4 @@
-"""Rules of torchinfo: every parameter of a leaf module, times positions of the module's output. Unit MAC.
+"""Rules of torchinfo: each weight and bias of a leaf module, times positions of a Conv's output, or the batch. Unit MAC.
 
 L = torchinfo/layer_info.py, S = torchinfo/model_statistics.py; lines of 1.8.0. A module is taken by its parameters' names, by
 "Conv" in the name of its class, and by the size of its output, in which the first dimension is the batch. Of a parameter with

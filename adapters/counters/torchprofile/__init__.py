@@ -1,4 +1,4 @@
-"""The counter torchprofile, its profile_macs: operators of a TorchScript trace, as multiply-adds."""
+"""The counter torchprofile, its profile_macs: operators of a TorchScript trace, multiply-adds and some elementwise work."""
 
 from ....core.records import MAC
 from .. import torch_counter

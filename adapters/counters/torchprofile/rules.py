@@ -1,4 +1,4 @@
-"""Rules of torchprofile: products as multiply-adds, and some elementwise work at 1 in the same number. Unit MAC.
+"""Rules of torchprofile: products as multiply-adds, and other work at 1, 4 or 16 an element in the same number. Unit MAC.
 
 H = torchprofile/handlers.py, lines of 0.1.0.  An operator of its table without a handler counts 0 (H:209); one that is not in the
 table counts 0 with a warning (profile.py:46).

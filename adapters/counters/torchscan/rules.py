@@ -1,4 +1,4 @@
-"""Rules of torchscan: products at 2K - 1, biases, and elementwise work; its second number has products at K. FLOP and MAC.
+"""Rules of torchscan: products at 2K - 1, biases and elementwise work; MACs: products at K, batch norms, pools. FLOP and MAC.
 
 F = torchscan/modules/flops.py, M = torchscan/modules/macs.py, lines of 0.2.0.  It goes by ``isinstance``, and looks at leaf
 modules and at nn.MultiheadAttention.  A formula that fails is a diagnostic in its report, and counts 0.
@@ -57,7 +57,7 @@ ONE = Op("", "", "", (Tensor((1,), "float32"),), (), {})
 
 
 def count_nothing(op: Op) -> Work:
-    """It is in the list, and counts 0."""
+    """The rule of a module that is in its list and counts 0: raises NotCounted."""
     raise NotCounted(Cause.OP_NOT_COUNTED, f"torchscan counts 0 for {op.op}")
 
 

@@ -1,4 +1,4 @@
-"""Rules of torchstat: Flops are multiply-adds and biases; MAdd has products at 2K - 1, of one sample. Units MAC and FLOP.
+"""Rules of torchstat: Flops have products at K, MAdd at 2K - 1 and of one sample; both elementwise work. Units MAC and FLOP.
 
 F = torchstat/compute_flops.py, M = torchstat/compute_madd.py, lines of 0.0.7.  It goes by ``isinstance``, and looks at leaf
 modules.  ``N``: elements of the input, ``O``: of the output, ``n`` and ``o``: of one sample of them, which the first dimension

@@ -1,4 +1,4 @@
-"""The counter wandb, Weights & Biases' GFLOPs of a Keras model: tf.profiler on the frozen function of one sample, halved."""
+"""The counter wandb, Weights & Biases' get_flops of a Keras model: tf.profiler on the frozen function of one sample."""
 
 from ....core.records import FLOP
 from .. import package_counter
