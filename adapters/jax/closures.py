@@ -1,4 +1,4 @@
-"""The Flax nnx objects that a function captures instead of taking as arguments: in its closure cells and in its module's globals.
+"""Finds the Flax nnx objects that a function captures instead of taking as arguments, in closure cells and module globals.
 
 A call writes to them (a batch norm's averages, an optimiser's state, a counter of random numbers), which JAX allows only for
 objects that were made inside the same trace.  During a trace, ``hold_values`` replaces them with objects that were made inside

@@ -1,4 +1,4 @@
-"""Traces a call of a jitted function for watch.py: whether it is a training step, and the key by which JAX caches its trace."""
+"""Tells watch.py of a call of a jitted function: whether its trace is a training step, that trace's key, and its devices."""
 
 from __future__ import annotations
 

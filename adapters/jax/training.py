@@ -1,4 +1,4 @@
-"""The trace of one training step of a JAX model: forward, loss, gradients by ``jax.grad``, and the optimiser's step.
+"""One training step of a JAX model, as a trace and as a function for counters: forward, loss, ``jax.grad``, optimiser's step.
 
 The loss is the mean of squares of every floating output, summed over the outputs; the gradients are those of the parameters.
 JAX does not separate the forward pass from its derivative: an equation is of the forward pass if the outputs or the loss

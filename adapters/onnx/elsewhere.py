@@ -1,6 +1,6 @@
 """Removes references to external data files from an ONNX model's tensors, so that no file it names is ever opened.
 
-It does so before anything else reads the model. A tensor keeps its shape and its type, and its value is unknown.
+It does so before anything else reads the model. A tensor keeps its shape and its type, and ``value_of`` gives None for it.
 """
 
 from __future__ import annotations

@@ -20,13 +20,13 @@ def is_leaf(value: Any) -> bool:
 
 
 def hooked_before(module: torch.nn.Module, hook: Any, **how: Any) -> Any:
-    """A hook before a module that has hooks already, also a ScriptModule: its call fires them, its own register_* refuses."""
+    """Hooks a module before its forward, also a ScriptModule, whose own register_* refuses; returns the hook's handle."""
     _pass_by(module._forward_pre_hooks)
     return torch.nn.Module.register_forward_pre_hook(module, hook, **how)
 
 
 def hooked_after(module: torch.nn.Module, hook: Any, **how: Any) -> Any:
-    """As ``hooked_before``, a hook after the module's forward."""
+    """As ``hooked_before``, but after the module's forward."""
     _pass_by(module._forward_hooks)
     return torch.nn.Module.register_forward_hook(module, hook, **how)
 

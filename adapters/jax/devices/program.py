@@ -1,7 +1,8 @@
-"""Compiles a sharded JAX program and reads one device's HLO: as XLA partitions it, before it optimises anything.
+"""Compiles a sharded JAX program and reads one device's HLO, the ranks of its collectives, and the mesh of its devices.
 
-XLA writes it into a folder when it compiles (``xla_dump_hlo_pass_re``). The partitioner is the pass ``spmd-partitioning``
-(xla/service/spmd/spmd_partitioner.cc): each instruction has this device's shapes, and the collectives are in the program.
+XLA writes it into a folder when it compiles (``xla_dump_hlo_pass_re``), before it optimises anything. The partitioner is the
+pass ``spmd-partitioning`` (xla/service/spmd/spmd_partitioner.cc): each instruction has this device's shapes, and the
+collectives are in the program.
 """
 
 from __future__ import annotations

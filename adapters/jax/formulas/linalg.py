@@ -1,4 +1,5 @@
-"""Work formulas of JAX's Cholesky, LU and triangular solve; for other decompositions and ``fft`` the work is unknown, by name."""
+"""Work formulas of JAX's Cholesky, LU and triangular solve; of other decompositions, ``fft`` and two more only that they have
+no products of matrices: the rest of their work is unknown, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inspects Python stack frames of a recorded step: the PyTorch function that is called, and the arguments of a module's call."""
+"""Inspects Python's stack in a recorded step: the PyTorch function called, a module's named arguments, and what is at work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Process group of a collective operator (torch.distributed) as record attributes: its ranks, and its reduction (sum, max)."""
+"""Process group of a collective operator (torch.distributed) as record attributes: its ranks, and its reduction (sum, max).
+``is_shared`` says whether other processes take part at all."""
 
 from __future__ import annotations
 

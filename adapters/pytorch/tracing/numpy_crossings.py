@@ -1,5 +1,6 @@
 """Detects, in a program's step, values that leave PyTorch as an array or a list before data come back: no dispatcher sees what is
-computed in between. In a call that can be made twice, seal.py finds that and more.
+computed in between. In a call that can be made twice, seal.py finds that and more. Within ``keep_numbers``, tensors on meta
+keep the whole numbers that the program makes them of, and ``numbers_of`` reads them.
 
 A tensor of floating numbers leaves by the methods of ``LEAVING``; floating data come back where PyTorch calls ``lift_fresh``
 (launches.py makes such a call for DLPack and buffers). Single numbers (``item``), whole numbers and shapes do not count as data:

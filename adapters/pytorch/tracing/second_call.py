@@ -1,4 +1,4 @@
-"""A second call of a model: which of the values that came in from outside of the operators were computed from its inputs.
+"""Records a model's call, and calls it again to find which values from outside of the operators were computed from its inputs.
 
 The second call has other values of inputs and weights and the same random numbers. What came in by both (seal.py) is a constant
 of the program; what differs was computed from the values, outside of what is recorded.
