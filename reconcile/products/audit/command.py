@@ -11,7 +11,7 @@ import click
 from ...cli.options import PATH, TEXT, options
 from ...cli.streams import say
 from ...launch.options import OPTIONS
-from ..sweep.executors import before, run_all, where_it_runs
+from ..sweep.executors import count_before, run_all, where_it_runs
 
 if TYPE_CHECKING:
     from ...launch.environments.definitions import Environment
@@ -121,7 +121,7 @@ def audit(
     if more:
         others = [cell.request_cell(one, paths) for one in {one.name: one for one in more.values()}.values()]
         run_all(others, out, lambda found: pages(list(ran), found), **where, run=cell.run_cell)
-    models = f"{len(finished)} models{before(finished)}"
+    models = f"{len(finished)} models{count_before(finished)}"
     if not where["quiet"] and len(last) <= report.MAX_LISTED_ROWS:
         print_safely(lambda console: show_blocks([report.tabulate_rows(last)], console))
     explained = summary.select_explained(last)

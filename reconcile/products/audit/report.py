@@ -73,7 +73,7 @@ def describe_audit(
             describe_words(verdicts),
             *describe_sources(found),
             *describe_readings(verdicts),
-            *_models_with_several_figures(summary.several(verdicts)),
+            *_models_with_several_figures(summary.group_by_model(verdicts)),
             *([Text("Without an explanation:")] if rest else []),
             *_with_note(tabulate("row>|model|figure>|verdict|reason", rest)),
             *_all_rows(verdicts),
@@ -192,7 +192,7 @@ def to_html(
     rules, script = (resources.files(__package__).joinpath(f"audit.{end}").read_text("utf-8") for end in ("css", "js"))
     style = style_page(rules)
     present = {verdict.state for verdict in verdicts}
-    groups = summary.several(verdicts)
+    groups = summary.group_by_model(verdicts)
     sources, readings = describe_sources(found), describe_readings(verdicts)
     several = (Fold(f"{number(len(groups))} models", (tabulate_models(groups),)),) if groups else ()
     parts = (

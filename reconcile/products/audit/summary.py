@@ -102,7 +102,7 @@ def readings(verdicts: Sequence[Verdict]) -> list[tuple[str, int, int]]:
     return [(what, count, alone[what]) for what, count in ranked]
 
 
-def several(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, ...]]:
+def group_by_model(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, ...]]:
     """The models with several figures for one input, the smallest first; those before others whose figures are further apart."""
     by_model: dict[tuple[str, str], dict[str, Verdict]] = {}
     for v in verdicts:

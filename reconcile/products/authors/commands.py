@@ -169,7 +169,7 @@ def conform(
     passed = len(checks) - len(wrong) - number
     say(f"{counter}: {passed} passed, {len(wrong)} failed, {number} skipped in {cases} cases")
     chosen = bool(models or passes)
-    nothing = "" if wrong else kit.cannot(counter, checks, chosen)
+    nothing = "" if wrong else kit.explain_nothing_counted(counter, checks, chosen)
     if nothing:
         say(nothing)
     ctx.exit(EXIT_UNEXPLAINED if wrong or (nothing and not chosen) else EXIT_OK)

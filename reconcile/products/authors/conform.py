@@ -106,7 +106,7 @@ def checks(
         yield case, list(_checks(case.title, take(request), elsewhere))
 
 
-def cannot(counter: str, checks: Sequence[Check], chosen: bool) -> str:
+def explain_nothing_counted(counter: str, checks: Sequence[Check], chosen: bool) -> str:
     """Why these checks, of which none failed, show nothing about the counter; '' if it reported a number in any case.
 
     ``chosen`` says that a user chose the cases; the counter may count none of them.

@@ -100,14 +100,14 @@ def differences(counter: str, models: Sequence[str], take: Collect = collect) ->
                 yield Difference(f"{model}:{row.layer}", reported // scale, ran // scale, causes)
 
 
-def made_in(counter: Counter) -> str:
+def find_framework(counter: Counter) -> str:
     """The framework in which a layer is made for that counter: its own, or the one whose export its own framework takes."""
     return frameworks()[counter.framework].exports or counter.framework
 
 
 def check_framework(counter: Counter) -> None:
     """Raise UsageError if no layer of the zoo can be made in the counter's framework."""
-    if not hasattr(one, f"build_{made_in(counter)}"):
+    if not hasattr(one, f"build_{find_framework(counter)}"):
         raise UsageError(
             f"{counter.name} counts models of {title(counter.framework)}, and no layer of the zoo is made there."
         )
@@ -125,13 +125,13 @@ def program(counter: str, case: str, take: Collect = collect) -> str:
             f"{counter} counts {case} as it ran, {number(shown.ran)} {record.unit}s: there is nothing to show. "
             f"`reconcile counter reproduce {counter}` lists the cases in which it differs."
         )
-    (lines,) = layer_source_lines([case], made_in(record), template.batch)
+    (lines,) = layer_source_lines([case], find_framework(record), template.batch)
     return write_program(case, shown, template, lines)
 
 
 def run_alone(counter: Counter, case: str, take: Collect = collect, batch: int = BATCH) -> LayerResult:
     """What a run of the layer alone shows. Raises UsageError if the counter has no number for it."""
-    settings = {"case": case, "framework": made_in(counter), "batch": str(batch)}
+    settings = {"case": case, "framework": find_framework(counter), "batch": str(batch)}
     result = settle(take(run_request(model=PAIR, overrides=settings, counters=(counter.name,))), Conventions(MATMUL))
     (ledger,) = result.ledgers
     if ledger.total is None:

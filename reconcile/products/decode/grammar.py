@@ -17,7 +17,7 @@ from ...core.records import DEAD, DUPLICATE, FLOP, INITIALIZER, LIVE, MAC, Ledge
 from ...core.registry import known_counters
 from ...engine.settle import Collected
 from .readings import DERIVED, LAYER, PART, REPORTED, Candidate, derive, list_names
-from .trace_readings import of_trace, product_layers, same
+from .trace_readings import group_layers, of_trace, product_layers
 
 ROLES = {
     LIVE: "of the model",
@@ -155,7 +155,7 @@ def _layers(ledger: Ledger, align: Alignment) -> Iterator[Candidate]:
         sums[layer] = sums.get(layer, 0) + entry.value
     if len(sums) < 2:
         return
-    for value, names in same(sums).items():
+    for value, names in group_layers(sums).items():
         yield Candidate(value, LAYER, ledger.unit, f"{ledger.counter}, {names}")
         if ledger.unit == MAC:
             yield derive(2 * value, LAYER, FLOP, f"{ledger.counter} × 2, {names}", f"2 × {number(value)}")

@@ -187,14 +187,14 @@ def _layers(table: Mapping[str, Work]) -> Iterator[Candidate]:
     """Single layers: in MACs, and under the conventions matmul and all."""
     if len(table) < 2:
         return
-    for value, names in same({layer: work.mac for layer, work in table.items()}).items():
+    for value, names in group_layers({layer: work.mac for layer, work in table.items()}).items():
         yield Candidate(value, LAYER, MAC, f"{names}, in MACs")
         yield derive(2 * value, LAYER, FLOP, f"{names}, in FLOPs by the convention matmul", f"2 × {number(value)}")
-    for value, names in same({layer: BUILT_IN["all"].flops(work) for layer, work in table.items()}).items():
+    for value, names in group_layers({layer: BUILT_IN["all"].flops(work) for layer, work in table.items()}).items():
         yield Candidate(value, LAYER, FLOP, f"{names}, in FLOPs by the convention all")
 
 
-def same(sums: Mapping[str, int]) -> dict[int, str]:
+def group_layers(sums: Mapping[str, int]) -> dict[int, str]:
     """``layer a`` or ``each of 3 layers: a, b, c``, by value; layers without work are left out."""
     groups: dict[int, list[str]] = {}
     for layer, value in sums.items():

@@ -37,18 +37,18 @@ def scan(runs: Runs, done: Fit) -> Fit:
     missed = [
         at
         for key, found in done.polynomials.items()
-        if found is not None and of_traces(key.of)
+        if found is not None and is_of_traces(key.of)
         for at, value in ran.values(key).items()
         if found.at(at) != value
     ]
-    counted = [key for key, found in done.polynomials.items() if found is not None and not of_traces(key.of)]
+    counted = [key for key, found in done.polynomials.items() if found is not None and not is_of_traces(key.of)]
     kept = [key for key in counted if key.layer is None or any(done.table.values(key).values())]
     table = runs.at([*missed, *_branches(runs.variables, done, traced, kept)])
     polynomials = {key: polynomial(runs.variables, done.axes, done.fitted, table, key) for key in table.counts()}
     return replace(done, table=table, ran=ran, polynomials=polynomials)
 
 
-def of_traces(name: str) -> bool:
+def is_of_traces(name: str) -> bool:
     """Whether a count is of the work that ran, without any counter."""
     return (name.split(":", 2)[2] if name.startswith(CAUSE) else name) in {f.trace for f in frameworks().values()}
 

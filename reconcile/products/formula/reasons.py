@@ -11,7 +11,7 @@ from functools import cached_property
 from ...core.number_format import number
 from ...core.registry import frameworks, known_counters
 from .amounts import CAUSE
-from .check_sizes import MOST, of_traces, size
+from .check_sizes import MOST, is_of_traces, size
 from .counts_table import Key, Table
 from .fit import Fit, Runs, highest, known_counts, name_point, polynomial
 from .patterns import cuts, offsets, period
@@ -117,7 +117,7 @@ class Reasons:
 
     def _missed_points(self, key: Key) -> list[At]:
         """The points at which a count is missing or differs from the polynomial through the fitted points."""
-        values = (self.done.ran if of_traces(key.of) else self.done.table).values(key)
+        values = (self.done.ran if is_of_traces(key.of) else self.done.table).values(key)
         known = {at: value for at, value in values.items() if value is not None}
         if not known.keys() >= set(self.done.fitted.values()):
             return list(values)

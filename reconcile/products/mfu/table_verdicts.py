@@ -98,11 +98,11 @@ def _source(rows: Sequence[Row]) -> Iterator[Verdict]:
             break
         convention, fitting = max(fits.items(), key=lambda item: _speaks(item[0], item[1]))
         mine = [row for row in fitting if _states_formula(row, convention)]
-        if not mine and lucky(convention, fitting, list(open_.values()), known) > LUCK:
+        if not mine and count_lucky(convention, fitting, list(open_.values()), known) > LUCK:
             refused.add(convention)
             continue
         # A row that states the formula needs no other to speak for it.
-        few = mine if mine and lucky(convention, fitting, list(open_.values()), known) > LUCK else list(fitting)
+        few = mine if mine and count_lucky(convention, fitting, list(open_.values()), known) > LUCK else list(fitting)
         used.append(convention)
         refused.add(convention)
         for row in few:
@@ -140,7 +140,7 @@ LUCK = 0.05
 """At most this number of conventions may be expected to explain as many rows of a source by luck."""
 
 
-def lucky(convention: Convention, fitting: Fits, rows: Sequence[Row], known: dict[int, list[Reading]]) -> float:
+def count_lucky(convention: Convention, fitting: Fits, rows: Sequence[Row], known: dict[int, list[Reading]]) -> float:
     """How many of all conventions would explain as many of these rows if the claims meant nothing."""
     if convention == RATE:
         return 0.0

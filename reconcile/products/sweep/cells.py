@@ -217,7 +217,7 @@ def _digest(file: Path) -> str:
         return reason(error)
 
 
-def beside(top: str, paths: Iterable[str]) -> bool:
+def is_beside(top: str, paths: Iterable[str]) -> bool:
     """Whether a folder of the user's own has a top-level module of that name."""
     here = [os.path.join(path, top) for path in (os.getcwd(), *paths)]
     return any(os.path.isdir(path) or os.path.isfile(f"{path}.py") for path in here)
@@ -226,7 +226,7 @@ def beside(top: str, paths: Iterable[str]) -> bool:
 def is_there(module: str, paths: Iterable[str]) -> bool:
     """Whether a top-level module of that name can be found, without importing anything."""
     top = module.partition(".")[0]
-    if beside(top, paths):
+    if is_beside(top, paths):
         return True
     try:
         return find_spec(top) is not None

@@ -13,7 +13,7 @@ import click
 
 from ...cli.options import PATH, TABLES, options
 from ...cli.streams import say
-from .executors import before, run_all, where_it_runs
+from .executors import count_before, run_all, where_it_runs
 
 if TYPE_CHECKING:
     from ...launch.environments.definitions import Environment
@@ -113,7 +113,7 @@ def sweep(
 
     finished = run_all(requests, out, pages, jobs=jobs, dask=dask, fresh=fresh, quiet=quiet)
     reconciled = sum(one.exit_code == 0 for one in finished)
-    say(f"{reconciled} of {len(finished)} models reconciled{before(finished)}; wrote {out / 'README.md'}")
+    say(f"{reconciled} of {len(finished)} models reconciled{count_before(finished)}; wrote {out / 'README.md'}")
     ctx.exit(engine.exit_code(finished))
 
 

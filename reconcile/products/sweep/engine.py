@@ -91,7 +91,7 @@ def sweep(
     Raises UsageError if another sweep writes to the folder, if it cannot be written, and if the executor is gone.
     """
     done: dict[str, Finished] = {}
-    with store.alone(folder, [name_of(request) for request in requests]):
+    with store.hold_alone(folder, [name_of(request) for request in requests]):
         for request in () if fresh else requests:
             held = _load_finished(folder, request, again)
             if held is not None:

@@ -63,7 +63,7 @@ def run_all(
         )  # fmt: skip
 
 
-def before(finished: Sequence[Finished]) -> str:
+def count_before(finished: Sequence[Finished]) -> str:
     """How many of them an earlier command had finished, for the sentence that a command ends with."""
     held = sum(one.kept for one in finished)
     return f", {held} of them before" if held else ""

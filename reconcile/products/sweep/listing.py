@@ -134,7 +134,7 @@ def package(
     if lister and tuple(chosen) == (framework,):
         names = _list_models(module, lister, paths, python)
     else:
-        holder, names = module, dict.fromkeys(public(module, chosen, paths, python), ())
+        holder, names = module, dict.fromkeys(list_public(module, chosen, paths, python), ())
     check_names(f"model of {module}", without, names)
     if not names:
         raise UsageError(f"{module} has no public function that makes a model without arguments.")
@@ -145,7 +145,7 @@ def package(
     ]
 
 
-def public(module: str, chosen: Sequence[str], paths: Sequence[str], python: str = "") -> list[str]:
+def list_public(module: str, chosen: Sequence[str], paths: Sequence[str], python: str = "") -> list[str]:
     """Names of a module's public functions that can be called without arguments, sorted. Raises UsageError."""
     user_models.factory(chosen[0], f"{module}:make", "the factories in")  # raises for what is no module's name
     backend = next((backend for name in chosen if (backend := frameworks()[name].backend)), "")

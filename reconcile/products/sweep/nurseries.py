@@ -58,4 +58,4 @@ def _library(record: Framework, where: str, paths: list[str]) -> str:
     module = where.partition(":")[0]
     known = {name for name, _ in record.libraries} | {name for _, name, _ in record.functions}
     top = module.partition(".")[0]
-    return module if module in known and not cells.beside(top, paths) else ""
+    return module if module in known and not cells.is_beside(top, paths) else ""

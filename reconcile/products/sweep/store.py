@@ -37,7 +37,7 @@ class Malformed(Exception):
 
 
 @contextmanager
-def alone(folder: Path, names: Sequence[str]) -> Iterator[None]:
+def hold_alone(folder: Path, names: Sequence[str]) -> Iterator[None]:
     """Hold the folder for a sweep of cells of these names: the system lets go of it when this process ends, however it does.
 
     Raises UsageError where another sweep holds it, and where files cannot be written there.

@@ -80,7 +80,7 @@ def upgrade(
     before, after, chosen = upgrades.sides(requirements, older, python or CURRENT, wanted, tuple(given))
     for env in (before, after):
         make_interpreter(env, lambda text: say(text, err=True))
-    asked_for = wanted or upgrades.moved_by(requirements)
+    asked_for = wanted or upgrades.list_moved_counters(requirements)
     takes = [collect_in(env, lambda text: say(text, err=True)) for env in (before, after)]
     old, new = (lambda request, take=take: take(request, lambda _event: None) for take in takes)
     moved, failed, broken = 0, 0, dict[str, None]()

@@ -85,7 +85,7 @@ def sides(
     environment, and where there is no counter of these models.
     """
     after = adhoc(tuple(requirements), python, frameworks)
-    chosen = tuple(counters) or moved_by(requirements) or _beside_frameworks(after)
+    chosen = tuple(counters) or list_moved_counters(requirements) or _beside_frameworks(after)
     if frameworks and not counters:
         chosen = tuple(name for name in chosen if known_counters()[name].framework in frameworks)
         if not chosen:
@@ -121,7 +121,7 @@ def _beside(env: Environment, requirements: Sequence[str], python: str, counters
     return replace(env, requirements=(*env.requirements, *pins))
 
 
-def moved_by(requirements: Sequence[str]) -> tuple[str, ...]:
+def list_moved_counters(requirements: Sequence[str]) -> tuple[str, ...]:
     """The counters of these packages, which an upgrade of them asks for."""
     names = packages_of(requirements)
     return tuple(

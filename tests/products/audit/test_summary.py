@@ -75,7 +75,7 @@ def test_rows_that_are_wrong_for_one_reason_are_named_together() -> None:
 
 def test_a_model_with_several_figures_says_what_each_is() -> None:
     """The same figure twice is one; those that are furthest apart come first."""
-    assert report.tabulate_models(summary.several(VERDICTS)).rows == (
+    assert report.tabulate_models(summary.group_by_model(VERDICTS)).rows == (
         ("net 1,3,224,224", "4.1, 8.2", "all; twice"),
         ("vit 1,3,224,224", "16.87, 17.58", "without attention; all"),
         ("odd 1,3,224,224", "3.3, 3.4", "not explained; not explained"),

@@ -18,8 +18,8 @@ from reconcile.products.authors.conform import (
     Case,
     Check,
     _checks,
-    cannot,
     checks,
+    explain_nothing_counted,
 )
 
 NO_LAYER = "AttributeError: module 'keras.layers' has no attribute 'RMSNormalization'"
@@ -75,7 +75,7 @@ COUNTED = Check("conv1x1", "entries add up to the total", counted=True)
     ],
 )
 def test_cases_in_which_nothing_is_counted_show_nothing(done: list[Check], chosen: bool, says: str) -> None:
-    sentence = cannot("mine", done, chosen)
+    sentence = explain_nothing_counted("mine", done, chosen)
     assert (sentence.endswith(says), bool(sentence)) == (True, bool(says))
 
 

@@ -264,7 +264,7 @@ def test_what_the_document_shows(tmp_path: Path) -> None:
     assert [cell.name for cell in cells[-4:]] == [
         "MobileNetV2 at 96", "net_tf.make+net.make", "gru_demo", "gru_demo@tf-2.3.1",
     ]  # fmt: skip
-    assert len(cells) == len(listing.public("keras.applications", listing.both(), ())) - 1 + 4
+    assert len(cells) == len(listing.list_public("keras.applications", listing.both(), ())) - 1 + 4
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, env=environ(), capture_output=True, text=True, timeout=LIMIT
     )
