@@ -1,6 +1,7 @@
 """reconcile: why two FLOP counters disagree about a model, down to the last unit.
 
-Workers in legacy environments import it as well: Python 3.6 syntax, and no import of a large package.
+``reconcile.run`` and what products add are imported when they are asked for. Workers in legacy environments import this file as
+well: Python 3.6 syntax, and no import of a large package.
 """
 
 __version__ = "1.0.0"

@@ -44,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The tests of a session share what was collected of a model."""
+    """Have the tests of a session share what was collected of a model."""
     config.stash[_COLLECTED] = {}
 
 
@@ -70,7 +70,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture
 def flops(request: pytest.FixtureRequest) -> Flops:
-    """Count a model: ``flops.check(model)`` compares it with its baseline, ``flops.budget(model, max_flops=n)`` limits it."""
+    """Count a model: ``flops.check(model)`` compares it with a baseline, ``budget`` limits its FLOPs, ``snapshot`` is them."""
     node = request.node
 
     def record_acceptance(found: object, name: str = PROPERTY) -> None:
@@ -182,7 +182,7 @@ class Flops:
         if done.exit_code:
             _fail("\n".join(describe_check(done, done.path.name, remedy, update=self.update)))
         if done.written:
-            self._accepted("\n".join(fixture.what_was_accepted(done)))
+            self._accepted("\n".join(fixture.describe_accepted(done)))
         return done.drift
 
     def budget(
@@ -211,7 +211,7 @@ class Flops:
         from .launch.request import run_request
 
         try:
-            chosen = fixture.convention_named(convention)
+            chosen = fixture.find_convention(convention)
             asked = {"pass_": pass_, "optimizer": optimizer, **fixture.pop_options(params, Flops.check)}
             if isinstance(model, (str, Path)):
                 if inputs is not None:

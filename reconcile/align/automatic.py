@@ -80,7 +80,7 @@ def is_named(framework: str) -> bool:
 
 
 def layers_of(rows: Iterable[Match]) -> list[Layer]:
-    """The rows as layers of a pair file."""
+    """The rows as the layers that a pair file would declare."""
     return [Layer(row.layer, **row.paths) for row in rows]
 
 

@@ -90,7 +90,7 @@ def _singular(key: Iterable[Word]) -> Key:
 
 
 def words(part: str) -> list[Word]:
-    """``LayerNorm`` is layer, norm; ``conv2_block1`` is conv, 2, block, 1."""
+    """The words and numbers in a name: ``LayerNorm`` is layer, norm; ``conv2_block1`` is conv, 2, block, 1."""
     return [int(word) if word.isdigit() else word.lower() for word in _WORD.findall(part)]
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..work import ZERO, Work, prod
 from .alignment import enclosing_layers, inside
 from .layer_names import Name, likeness
-from .sequence import certain, find_ascending
+from .sequence import find_ascending, find_certain_pairs
 from .sites import Site
 
 SEVERAL_LAYERS_FIT = "several layers fit, or one that fits is in another position"
@@ -53,7 +53,7 @@ def _by_order(run_a: Sequence[Site], run_b: Sequence[Site], of_products: bool) -
     """Pairs by their position in two sequences. If fewer than half of the shorter sequence match, the order is no evidence and
     there are no pairs."""
     a, b = ([s for s in run if _goes_by(s, of_products)] for run in (run_a, run_b))
-    matches = certain(a, b, _products if of_products else _others)
+    matches = find_certain_pairs(a, b, _products if of_products else _others)
     if 2 * len(matches) < min(len(a), len(b)):
         return []
     return [Pair(([a[i]], [b[j]]), _evidence("order", a[i], b[j])) for i, j in matches]

@@ -13,7 +13,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-def certain(a: Sequence[A], b: Sequence[B], score: Callable[[A, B], int]) -> list[tuple[int, int]]:
+def find_certain_pairs(a: Sequence[A], b: Sequence[B], score: Callable[[A, B], int]) -> list[tuple[int, int]]:
     """Pairs of positions that every alignment with the highest score has; order is kept, a score of 0 never pairs.
 
     If two partners are equally good, or a partner is as good as none, there is no pair: ties stay unmatched.

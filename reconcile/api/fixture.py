@@ -81,7 +81,7 @@ def describe_for_test(error: Exception, function: Callable[..., Any]) -> str:
     return in_keywords(str(error), keywords_of(function))
 
 
-def what_was_accepted(done: Checked) -> Iterator[str]:
+def describe_accepted(done: Checked) -> Iterator[str]:
     """The lines about a new baseline."""
     yield f"{done.path.parent.name}/{done.path.name}: " + (
         ", ".join(f"{name} {version}" for name, version in done.versions.items())
@@ -93,13 +93,13 @@ def what_was_accepted(done: Checked) -> Iterator[str]:
         yield f"kept: {done.kept.name}"
 
 
-def convention_named(convention: str | Convention) -> Convention:
+def find_convention(convention: str | Convention) -> Convention:
     """The convention of this name, or the one at hand. Raises UsageError."""
     return choose(convention, NAMED) if isinstance(convention, str) else convention
 
 
 def complete_traces(found: Collected, framework: str) -> list[Trace]:
-    """The requested traces. Raises UsageError if one of them is missing."""
+    """The traces of this framework, of all if it is ''. Raises UsageError if one is missing, or the framework unknown."""
     names = list(found.meta["frameworks"])
     if framework and framework not in names:
         raise unknown("framework of this pair", framework, names)

@@ -191,6 +191,6 @@ class Found:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Run(Found):
-    """What a run found: ``result`` is the whole record, the rest are views of it."""
+    """What ``reconcile.run`` returns: ``result`` is the whole record, the rest are views of it."""
 
     result: Answer

@@ -1,4 +1,4 @@
-"""The command line. This file loads click and nothing else; a command's file is loaded when the command is called."""
+"""The command line: ``reconcile`` and its console script. It loads click alone of other packages, and the called command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A click group of registered commands, each loaded when it is called."""
+"""A click group of registered commands, each loaded when it is called; it writes their help under headings, too."""
 
 from __future__ import annotations
 

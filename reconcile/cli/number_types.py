@@ -1,4 +1,4 @@
-"""Click types for numbers: ``Jobs`` for --jobs, and ``Signed``, a command whose argument may be a negative number.
+"""Click types for numbers: ``Jobs`` for --jobs, and ``Signed``, a command that says why it takes no negative number.
 
 core/numbers.py reads the numbers, so its error messages are the same as in Python.
 """
@@ -14,14 +14,14 @@ MOST_JOBS = 1000
 
 
 class Signed(click.Command):
-    """A command whose argument is a number: one with a sign is no option."""
+    """A command whose argument is a number: a negative one gets the sentence of ``read``, not click's on an unknown option."""
 
     def read(self, text: str) -> object:
-        """Read the argument. Raises UsageError, with the sentence for what is none."""
+        """Read the argument. Raises UsageError, with the sentence for what it does not take."""
         raise NotImplementedError
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse as click does, but read what starts like a negative number as the argument."""
+        """Parse as click does, but have ``read`` refuse what starts like a negative number."""
         given = list(args)
         try:
             return super().parse_args(ctx, args)

@@ -62,7 +62,7 @@ class _Path(click.Path):
 
 
 class Seconds(click.FloatRange):
-    """The type of --timeout. ``run_request`` rejects what is not a number."""
+    """The type of --timeout. ``run_request`` rejects what is not a number, or out of range."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number, or the text that is none."""
@@ -98,7 +98,8 @@ BASELINES = Path("reports/baselines")
 def chosen_formats(
     _ctx: click.Context, _param: click.Parameter, value: str, allowed: tuple[str, ...] = TABLES
 ) -> tuple[str, ...]:
-    """The names in a list such as ``md,csv``, as click calls it. Raises BadParameter for one that is not ``allowed``."""
+    """The names in a list such as ``md,csv``, as click calls it. Raises BadParameter for one that is not ``allowed``, and
+    UsageError for an extra comma."""
     chosen = tuple(dict.fromkeys(part.strip() for part in value.split(",")))
     if "" in chosen:
         kept = ",".join(filter(None, chosen)) or allowed[0]

@@ -1,4 +1,4 @@
-"""Progress on stderr while frameworks load and counters run."""
+"""Progress on stderr: of a run, while frameworks load and counters run, and of many models, as a bar."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLEAN = "reconciled"
 """How the verdict begins on a model whose counters are all reconciled."""
 
 
-def lively() -> bool:
+def can_redraw() -> bool:
     """Whether stderr is a terminal on which lines can be drawn again; a dumb one gets lines, as a file does."""
     return sys.stderr.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
 
@@ -33,7 +33,7 @@ def progress(*, quiet: bool, verbose: bool) -> Iterator[Callable[[Event], None]]
     nothing, or with --verbose a line each."""
     if quiet:
         yield lambda event: None
-    elif lively():
+    elif can_redraw():
         with _live(verbose) as tell:
             yield tell
     else:
@@ -124,7 +124,7 @@ def _live(verbose: bool) -> Iterator[Callable[[Event], None]]:
 def bar(total: int, quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[[str, str], None]]]:
     """Two functions to call: with a model that starts, and with one that is done and its verdict. On a terminal they show a bar
     that names what is running, elsewhere a line per model; with ``quiet``, a line per model that is not reconciled."""
-    if quiet or not lively():
+    if quiet or not can_redraw():
 
         def line(model: str, verdict: str) -> None:
             if not (quiet and verdict.startswith(CLEAN)):

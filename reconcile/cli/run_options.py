@@ -1,4 +1,4 @@
-"""Base class for options that a product adds to ``reconcile run`` and ``watch``, with hooks before and after the run."""
+"""Options that products add to ``reconcile run`` and ``watch``: their base class with its hooks, and what adds them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunCall:
-    """One call of ``reconcile run``.
+    """One call of ``reconcile run`` or ``watch``.
 
     Attributes:
         ctx: Click's context of the command.

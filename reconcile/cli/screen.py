@@ -20,7 +20,7 @@ from ..core.results import Statement
 from ..engine.answer import Answer
 from ..report import view
 from ..report.terminal import screen as terminal
-from .streams import forget, of_stdout, say
+from .streams import describe_stdout_error, forget, say
 
 
 class PlainConsole(Console):
@@ -41,7 +41,7 @@ class PlainConsole(Console):
 
 
 def show(result: Answer, statement: Statement | None, files: Sequence[Path], *, quiet: bool, verbose: bool) -> None:
-    """Print the run. With ``quiet``, what could not run and why goes to stderr."""
+    """Print the report of a run. With ``quiet``, what could not run and why goes to stderr as well."""
     for line in view.list_failed_counters(result) if quiet else ():
         say(escape_line(line), err=True)
     print_safely(lambda console: terminal.print_run(result, console, statement, files, quiet=quiet, verbose=verbose))
@@ -58,4 +58,4 @@ def print_safely(write: Callable[[PlainConsole], None]) -> None:
         console.on_broken_pipe()
     except OSError as error:
         forget(stream)
-        raise UsageError(of_stdout(error)) from error
+        raise UsageError(describe_stdout_error(error)) from error

@@ -20,8 +20,8 @@ def ends(
     """Both ends of the statement asked for, None if neither was given. Raises UsageError for a name not in this run.
 
     ``counters`` are those of the run; ``models`` are the frameworks of the user's own models, and where there are none no
-    counters mean all. An end that was not given is the default one, and where that
-    is not in the run or is the other end already, the work that ran.
+    counters mean all. An end that was not given is the default one, and where that is not in the run or is the other end
+    already, the work that ran.
     """
     from ..core.errors import UsageError
     from ..core.registry import choose_leading, known_counters

@@ -1,7 +1,7 @@
 """Output and exit codes of every command: ``say`` prints with control characters escaped, ``exit_code`` turns errors into codes.
 
-Names of layers, files and factories, and a worker's log, are untrusted, so all text is printed here. A stream that cannot be
-written to is noticed here, too. Every fault is a sentence on stderr, with the exit code that says whose it is.
+Names of layers, files and factories, and a worker's log, are untrusted, so all text but tables (screen.py) is printed here. A
+stream that cannot be written to is noticed, too. Every fault is a sentence on stderr, with the exit code that says whose it is.
 """
 
 from __future__ import annotations
@@ -60,16 +60,16 @@ def flush() -> None:
     except OSError as error:
         forget(sys.stdout)
         if not isinstance(error, BrokenPipeError):
-            raise UsageError(of_stdout(error)) from error
+            raise UsageError(describe_stdout_error(error)) from error
 
 
-def of_stdout(error: OSError) -> str:
+def describe_stdout_error(error: OSError) -> str:
     """The sentence about a stdout that cannot be written to."""
     return f"standard output cannot be written to: {reason(error)}. Send it somewhere else."
 
 
-def on_stdout(error: OSError) -> bool:
-    """Whether it came up while something was printed, which click also does on its own (``--help``)."""
+def came_from_printing(error: OSError) -> bool:
+    """Whether an error came up while something was printed, which click also does on its own (``--help``)."""
     return any(frame.f_code is click.echo.__code__ for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
@@ -79,7 +79,7 @@ def reader_may_go() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError as error:
-        if not on_stdout(error):
+        if not came_from_printing(error):
             raise UsageError(of_system(error)) from error
         forget(sys.stdout)
         raise click.exceptions.Exit(EXIT_OK) from None
@@ -125,10 +125,10 @@ def _run_call(call: Callable[[], Any], came: Sequence[int]) -> int:
 
 
 def _describe_refusal(error: OSError) -> str:
-    if not on_stdout(error):
+    if not came_from_printing(error):
         return of_system(error)
     forget(sys.stdout)
-    return of_stdout(error)
+    return describe_stdout_error(error)
 
 
 def _tell_sentence(sentence: str, code: int) -> int:

@@ -1,4 +1,4 @@
-"""Validation of baseline files: every field is there and has its type. A file that is not valid is refused.
+"""Validation of baseline files: every field is there, has its type and adds up. A file that is not valid is refused.
 
 A number that was edited by hand, in an entry and in the total, is still valid: it shows as a change at its layer, not as damage.
 """
@@ -57,7 +57,7 @@ _MISSING = {"name": TEXT, "framework": TEXT, "state": TEXT}
 
 
 def check_baseline(data: Mapping[str, Any], schema: int, records: int) -> None:
-    """Raises Malformed for anything but a baseline of this ``schema`` whose records have the format ``records``."""
+    """Raise Malformed for anything but a baseline of this ``schema`` whose records have the format ``records``."""
     _is(data.get("schema"), WHOLE, "schema")
     if data["schema"] != schema:
         raise Malformed(f"schema is {data['schema']}, and no such format exists")
@@ -83,7 +83,7 @@ def check_baseline(data: Mapping[str, Any], schema: int, records: int) -> None:
 
 
 def check_record(data: Any, kind: str, schema: int, where: str = "it") -> None:
-    """Raises Malformed for anything but a trace or ledger record of this format."""
+    """Raise Malformed for anything but a trace or ledger record of this format."""
     _is(data, TABLE, where)
     if data.get("kind") != kind:
         raise Malformed(f"{where} is not a {kind}")

@@ -234,7 +234,7 @@ def _nature(data: Any) -> str:
 
 
 def held_against(baseline: Baseline, path: Path, collected: Collected, *, params: bool = True) -> None:
-    """Raises UsageError if a baseline is another model's, or (``params``) was taken with other parameters."""
+    """Raise UsageError if a baseline is of another model or pass, or (``params``) was taken with other parameters."""
     name = collected.meta["name"]
     if baseline.model != name:
         raise UsageError(f"{path} is a baseline of {baseline.model}, not of {name}. Give the baseline of {name}.")

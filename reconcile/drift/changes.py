@@ -47,8 +47,7 @@ class Basis:
 @dataclass(frozen=True, slots=True)
 class CounterDrift:
     """One counter's two ledgers, each pair of values before and after. Totals are in the counter's own units; all other amounts
-    name
-    their unit.
+    name their unit.
 
     Attributes:
         counter: The counter's name.

@@ -78,7 +78,7 @@ def total(entries: Sequence[Compared]) -> int | Work | None:
 
 
 def of_ledger(ledger: Ledger, align: Alignment) -> list[Compared]:
-    """A ledger's entries, each with the op that the counter saw."""
+    """A ledger's entries as amounts to compare, each with what the counter saw of its ops."""
     sighted: dict[str, list[Op]] = {}
     for sighting in ledger.sightings:
         sighted.setdefault(sighting.entry, []).append(sighting.op)
@@ -97,7 +97,7 @@ def of_ledger(ledger: Ledger, align: Alignment) -> list[Compared]:
 
 
 def of_trace(trace: Trace, align: Alignment) -> list[Compared]:
-    """A trace's ops that do work, and those whose work is unknown."""
+    """A trace's ops that do work, and those whose work is unknown, as amounts to compare."""
     entries = []
     for op in trace.ops:
         try:

@@ -57,7 +57,7 @@ def layer_rows(trace: TraceDrift) -> list[tuple[str, str, str, str, str]]:
 
 
 def layer_lines(trace: TraceDrift, convention: str, *, verbose: bool) -> list[str]:
-    """The same for a terminal."""
+    """The rows of ``layer_rows`` as lines of text: the total last and, without ``verbose``, the first ``LAYERS`` layers."""
     *layers, total = layer_rows(trace)
     shown = layers if verbose else layers[:LAYERS]
     left = [f"  {len(layers) - len(shown):,} more layers (with --verbose)"] if len(shown) < len(layers) else []

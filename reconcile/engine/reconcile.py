@@ -216,7 +216,7 @@ class End:
     trace: Trace
 
 
-def between_runs(a: End, b: End, align: Alignment, convention: Convention) -> Statement:
+def reconcile_runs(a: End, b: End, align: Alignment, convention: Convention) -> Statement:
     """The statement from a counter in one environment to a counter in another: A to its trace, trace to trace, and on to B."""
     left = reconcile_ledger(a.ledger, a.trace, align, convention)
     right = reconcile_ledger(b.ledger, b.trace, align, convention)

@@ -38,8 +38,8 @@ def check_one_model(
 ) -> None:
     """Raise UsageError unless exactly one model is named, a pair, or factories or files by framework, with options that fit it.
 
-    ``inputs`` are those of --input, ``example`` the function of --args, ``mapped`` the option that names a mapping file, if there
-    is one: it needs two models of the user's own.
+    ``inputs`` are those of --input, ``example`` the function of --args, ``mapped`` the option that names a mapping file: it
+    needs two models of the user's own.
     """
     if model is None and not factories:
         raise UsageError(

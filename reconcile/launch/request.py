@@ -62,7 +62,7 @@ def read_optimizer(pass_: str, optimizer: Any, models: Iterable[str] = ()) -> st
 
 
 def context(pass_: str, tokens: int | None) -> int | None:
-    """The tokens in the cache before the call, 0 of a prefill, None without a cache. Raises UsageError if they do not fit the pass."""
+    """The tokens in the cache before the call, 0 of a prefill, None without one. Raises UsageError if the pass has others."""
     if tokens is not None and pass_ != "decode":
         raise UsageError("a context applies only to a decoding step: add --pass decode.")
     if tokens is None and pass_ == "decode":

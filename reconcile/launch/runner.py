@@ -37,7 +37,7 @@ CollectAt = Callable[[RunRequest, Sequence[Point], Callable[[Event], None], bool
 
 
 def collect(request: RunRequest, progress: Callable[[Event], None] = lambda _event: None) -> Collected:
-    """Run a model once and read what its workers write. Raises UsageError for a request, a model or a pair that cannot be run."""
+    """Run a model once and read what its workers write. Raises UsageError for a request or a model that cannot be run."""
     counters = choose_counters(request)
     models = model_fields_by_framework(request)
     with reraise_signals(), scratch() as folder:

@@ -1,4 +1,4 @@
-"""The reports of ``reconcile matrix``, of one pair in several environments: a page, CSV and JSON.
+"""The reports of ``reconcile matrix``, of one model in several environments: a page, CSV and JSON.
 
 A counter is named with its environment, ``tf-1.12: tf.profiler@session``. Per environment the statements are those to
 the work that ran; between neighbours they go from counter to counter. The files name no host, no path and no date.
@@ -127,7 +127,7 @@ def _place_statement(s: Statement, environment: str) -> Statement:
 
 
 def origin(result: MatrixResult, name: str, total: int | None) -> str:
-    """As ``origin`` in report/view.py, for a name that carries its environment."""
+    """As ``describe_origin`` in report/view.py, for a name that carries its environment."""
     environment, _, counter = name.partition(": ")
     run = next((c.result for c in result.cells if c.environment.name == environment), None)
     return f"{environment}: {view.describe_origin(run, counter, total)}" if run is not None else name
@@ -271,7 +271,7 @@ def list_problems(result: MatrixResult) -> Iterator[str]:
 
 
 def layers(result: MatrixResult) -> list[str]:
-    """The pair's layers in their order, over all environments."""
+    """The model's layers in their order, over all environments."""
     return list(dict.fromkeys(r.layer for c in result.cells if c.result is not None for r in c.result.layers))
 
 

@@ -1,4 +1,4 @@
-"""One pair in several environments: every counter's total in each, and why neighbouring totals differ, to residual 0."""
+"""One model in several environments: every counter's total in each, and why neighbouring totals differ, to residual 0."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..core.records import Ledger, Trace
 from ..core.registry import known_counters
 from ..core.results import Statement
 from ..engine.answer import Answer
-from ..engine.reconcile import End, between_runs
+from ..engine.reconcile import End, reconcile_runs
 from ..engine.settle import Collected, settle
 from ..launch.choose import prepare_conventions
 from ..launch.environments import cache
@@ -23,10 +23,10 @@ from ..launch.environments.definitions import CURRENT, Environment
 from ..launch.environments.interpreters import EnvironmentError_
 from ..launch.environments.provision import ensure
 from ..launch.environments.runs import (
+    borrow_trace,
     borrowers,
+    collect_to_lend,
     counters_of,
-    lender,
-    with_trace,
     within,
 )
 from ..launch.request import RunRequest
@@ -39,7 +39,7 @@ WORKERS = 2
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentResult:
-    """The reconciled run in one environment, or the reason why there is none."""
+    """The reconciled run in one environment, or the reason why there is none. ``borrowed`` is a note on a lent trace or ''."""
 
     environment: Environment
     state: State
@@ -86,7 +86,7 @@ def run_matrix(
 def _lender(request: RunRequest, outcomes: Sequence[Collected | str]) -> Collected | None:
     """The current environment's traces, if it is not in the matrix and other environments are too old for a tracer."""
     untraced = dict.fromkeys(framework for c in outcomes if isinstance(c, Collected) for framework in borrowers(c))
-    return lender(request, list(untraced)) if untraced else None
+    return collect_to_lend(request, list(untraced)) if untraced else None
 
 
 def _settle_environments(
@@ -100,7 +100,7 @@ def _settle_environments(
         if isinstance(collected, str):
             cells.append(EnvironmentResult(environment, State.FAILED, collected, None))
             continue
-        traced, borrowed = with_trace(collected, lender)
+        traced, borrowed = borrow_trace(collected, lender)
         result = settle(traced, conventions)
         state = State.FAILED if result.exit_code == EXIT_FAILED else State.EXPLAINED
         state = State.UNEXPLAINED if result.exit_code == EXIT_UNEXPLAINED else state
@@ -167,7 +167,7 @@ def _neighbours(takes: Sequence[tuple[Environment, Collected]], convention: Conv
                 end = End(f"{environment.name}: {ledger.counter}", ledger, traces[ledger.framework])
                 chains.setdefault(known_counters()[ledger.counter].family, []).append(end)
     return tuple(
-        between_runs(a, b, align, convention) for chain in chains.values() for a, b in itertools.pairwise(chain)
+        reconcile_runs(a, b, align, convention) for chain in chains.values() for a, b in itertools.pairwise(chain)
     )
 
 

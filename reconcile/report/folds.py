@@ -150,7 +150,7 @@ def _first_differing(each: Fold[Any]) -> int | None:
 
 
 def fold_parts(of_cause: Sequence[Part]) -> list[Fold[Part]]:
-    """The layers of a cause."""
+    """Fold the layers of a cause that show the same amount, ops, counters and reason."""
     return fold_lines(of_cause, lambda p: p.layer, lambda p: (p.amount, tuple(p.ops), tuple(p.counters), p.reason))
 
 
@@ -181,14 +181,14 @@ def list_shares(of_cause: Sequence[Part], few: float | None) -> list[Share]:
 
 
 def fold_rows(of_layers: Sequence[LayerRow]) -> list[Fold[LayerRow]]:
-    """The rows of a table of layers."""
+    """Fold the rows of a table of layers that show the same numbers."""
     return fold_lines(
         of_layers, lambda row: row.layer, lambda row: make_hashable((row.work, row.counters, row.causes, row.residuals))
     )
 
 
 def fold_phases(of_layers: Sequence[PhaseRow]) -> list[Fold[PhaseRow]]:
-    """The rows of a table by phase."""
+    """Fold the rows of a table by phase that show the same numbers."""
     return fold_lines(of_layers, lambda row: row.layer, lambda row: make_hashable((row.flops, row.known)))
 
 
@@ -277,7 +277,7 @@ def _list_numbers(numbers: Sequence[str]) -> str:
 
 
 def _measure_run(numbers: Sequence[int], step: int) -> list[int]:
-    """How many numbers, from the first, follow in equal steps."""
+    """The numbers that follow the first in equal steps, and the first."""
     held, run = set(numbers), [numbers[0]]
     while run[-1] + step in held:
         run.append(run[-1] + step)
@@ -287,7 +287,7 @@ def _measure_run(numbers: Sequence[int], step: int) -> list[int]:
 def keep_largest(
     lines: Sequence[T], limit: int | None, size: Callable[[T], Any], kept: Callable[[T], bool] = lambda _: False
 ) -> tuple[Sequence[T], Sequence[T]]:
-    """The ``limit`` largest lines and all lines in ``kept``, in their order, and the rest, which is never a single line.
+    """The ``limit`` largest lines and all for which ``kept`` is true, in their order; and the rest, never a single line.
     Without a limit, all lines."""
     if limit is None:
         return lines, ()

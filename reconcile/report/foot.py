@@ -12,7 +12,7 @@ BLANK = frozenset((State.NOT_COMPARABLE, State.FAILED, State.SKIPPED))
 
 
 def check(result: Answer) -> None:
-    """Raise ValueError, which names every sum that is wrong (a defect of the engine, never of a model)."""
+    """Raise ValueError, which names every sum that is wrong, if there is one: a defect of the engine, never of a model."""
     faults = [*(f for s in result.statements for f in _statement(s)), *_ledgers(result), *_layers(result)]
     if faults:
         raise ValueError("the books do not add up: " + "; ".join(faults))

@@ -34,7 +34,7 @@ def table(result: Answer) -> pandas.DataFrame:
 
 
 def layers(result: Answer) -> pandas.DataFrame:
-    """A row per layer and counter."""
+    """A row per layer and counter: its FLOPs, the work that ran, their difference, and the causes of that in words."""
     homes = {x.counter: x.framework for x in result.ledgers}
     rows = [
         [row.layer, counter, value, *_apart(row, counter, homes[counter])]

@@ -1,4 +1,4 @@
-"""Rows of the Markdown report's tables: equal layers share a row, and a long table keeps its largest rows.
+"""Rows of the tables in Markdown reports and documents: equal layers share a row, and a long table keeps its largest rows.
 
 ``most`` is the number of its rows, and one more has the sum of the others; None means all.
 """
@@ -79,7 +79,7 @@ def shares(parts: Sequence[Part], brief: bool, most: int | None = None) -> list[
 
 
 def phases(rows: Sequence[PhaseRow], most: int | None) -> list[Fold[PhaseRow]]:
-    """The rows of a table by phase."""
+    """The rows of a table by phase, folded."""
     shown, rest = folds.keep_largest(
         folds.fold_phases(rows),
         most,

@@ -20,7 +20,7 @@ COUNTERS = (
 
 
 def describe_run(result: Answer) -> Document:
-    """The page of a run. Notes on a figure stand below it."""
+    """Make the page of a run. Notes on a figure stand below it."""
     said = result.verdict
     most = max([1.0, *(c.ratio for c in said.counters if c.ratio is not None)])
     figures = (
@@ -36,7 +36,7 @@ def describe_run(result: Answer) -> Document:
             *map(Text, others),
             *(Text(item.sentence, "bad") for item in said.withheld),
             *([Table(COUNTERS, tuple(_counter_cells(c, most) for c in said.counters))] if said.counters else []),
-            *_describe_furthest(result, furthest(said)),
+            *_describe_furthest(result, find_furthest(said)),
         ),
         result.exit_code == 0,
     )
@@ -68,7 +68,7 @@ def _describe_furthest(result: Answer, counter: CounterVerdict | None) -> tuple[
     return Heading(title), document.Statement(counter.statement, layers, LAYERS, most=LAYERS)
 
 
-def furthest(run_verdict: Verdict) -> CounterVerdict | None:
+def find_furthest(run_verdict: Verdict) -> CounterVerdict | None:
     """The counter that is furthest off the work that ran; None if every counter that can be compared is exact."""
     off = [c for c in run_verdict.counters if c.off is not None and not c.exact]
     return max(off, key=lambda c: (abs(c.off or 0), bool(c.causes)), default=None)

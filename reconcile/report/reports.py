@@ -34,8 +34,7 @@ def render(
     Markdown of many layers comes ``layers.csv``.
 
     A page of more than ``PAGE_OPS`` ops is left out (``left_out`` says so). Raises ValueError if the books do not add up,
-    UsageError if pictures are requested but cannot be drawn, and for a
-    disclosure of a run that is no training step.
+    UsageError if pictures are requested but cannot be drawn, and for a disclosure of a run that is no training step.
     """
     foot.check(result)
     if left_out(result, formats):
@@ -83,7 +82,7 @@ def stem(model: str, *, training: bool = False, pass_: str = "") -> str:
     return f"{model}-training" if training or pass_ == TRAINING else model
 
 
-def with_pictures(folder: Path, stem: str, formats: tuple[str, ...]) -> tuple[str, ...]:
+def add_outdated_pictures(folder: Path, stem: str, formats: tuple[str, ...]) -> tuple[str, ...]:
     """``formats`` plus the formats of this report's pictures in the folder, because old pictures would not match new numbers.
 
     If nothing can draw them, they stay, and the Markdown does not show them.

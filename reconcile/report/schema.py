@@ -13,7 +13,7 @@ from ..core.registry import frameworks
 def schema() -> dict[str, Any]:
     """JSON Schema of ``report.json.to_dict``: ``schema.json``, with what the records of causes and frameworks add.
 
-    A row names the frameworks that were aligned: two or more of TensorFlow, PyTorch and JAX.
+    A row names the frameworks that were aligned: two or more of those whose layers an author names.
     """
     data: dict[str, Any] = json.loads(resources.files(__package__).joinpath("schema.json").read_text(encoding="utf-8"))
     data["$defs"]["cause"] = {

@@ -15,7 +15,7 @@ import sys
 PRIVATE = "_reconcile_worker"
 
 
-def aboard(tool: str, name: str = PRIVATE) -> None:
+def make_importable(tool: str, name: str = PRIVATE) -> None:
     """Make the package inside the file ``tool`` importable under that name."""
     spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
     assert spec.submodule_search_locations is not None
@@ -27,7 +27,7 @@ def main() -> int:
     """Run what the command line asks for: a worker, a nursery, or the module that it names. Returns the exit status."""
     tool, request = sys.argv[:2]
     control = sys.argv[2:]
-    aboard(tool)
+    make_importable(tool)
     sys.argv[:] = ["-c"]  # a user's module that reads its arguments finds none
     if control and control[0].startswith("."):
         return int(importlib.import_module(PRIVATE + control[0]).main(request))

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcile.align.sequence import certain, find_ascending
+from reconcile.align.sequence import find_ascending, find_certain_pairs
 
 SCORES = st.integers(0, 4).flatmap(
     lambda width: st.lists(st.lists(st.integers(0, 3), min_size=width, max_size=width), max_size=4)
@@ -33,7 +33,7 @@ def test_what_every_best_alignment_has(scores: Sequence[Sequence[int]]) -> None:
     allowed = [a for a in alignments(len(scores), width) if all(scores[i][j] for i, j in a)]
     totals = {a: sum(scores[i][j] for i, j in a) for a in allowed}
     best = [a for a in allowed if totals[a] == max(totals.values())]
-    found = certain(range(len(scores)), range(width), lambda i, j: scores[i][j])
+    found = find_certain_pairs(range(len(scores)), range(width), lambda i, j: scores[i][j])
     assert set(found) == frozenset.intersection(*best)
     assert found == sorted(found)
 

@@ -75,7 +75,7 @@ def test_each_point_borrows_its_own_trace(monkeypatch: pytest.MonkeyPatch) -> No
 def test_tensorflow_compares_nothing_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     collected, current = taken("tf", monkeypatch)
     assert current == [False]
-    assert runs.with_trace(collected, WHOLE) == (collected, "")
+    assert runs.borrow_trace(collected, WHOLE) == (collected, "")
     result = settle(collected, Conventions(MATMUL))
     states = {ledger.counter: (ledger.state, ledger.reason) for ledger in result.ledgers if ledger.framework == "tf"}
     sentence = f"there is no trace to compare it with: {REASON}"

@@ -8,7 +8,7 @@ import pytest
 
 from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import BUILT_IN, MATMUL, Conventions
-from reconcile.engine.reconcile import End, between_runs
+from reconcile.engine.reconcile import End, reconcile_runs
 from reconcile.engine.settle import settle
 from reconcile.engine.statements import statement_between
 from tests.zoo.choice import REPORTED
@@ -115,7 +115,7 @@ def test_between_two_runs_it_is_the_statement_of_one(collected):
     for convention in BUILT_IN.values():
         result = settle(collected, Conventions(convention))
         for ends in combinations(collected.ledgers, 2):
-            found = between_runs(*(End(x.counter, x, traces[x.framework]) for x in ends), align, convention)
+            found = reconcile_runs(*(End(x.counter, x, traces[x.framework]) for x in ends), align, convention)
             own = statement_between(result, *(x.counter for x in ends))
             assert {(a.cause, a.layer): a.amount for a in found.adjustments} == {
                 (a.cause, a.layer): a.amount for a in own.adjustments

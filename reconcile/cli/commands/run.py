@@ -96,7 +96,7 @@ def run(
     statement = choose(result, wanted) if wanted else default_statement(result)
     stem = reports.stem(result.model, training=bool(request.training), pass_=result.pass_)
     if ctx.get_parameter_source("formats") is ParameterSource.DEFAULT:
-        formats = reports.with_pictures(out, stem, formats)
+        formats = reports.add_outdated_pictures(out, stem, formats)
     texts = reports.render(result, formats, statement, again(ctx, (), *call.words))
     kept = atomic.write(out, stem, texts)
     if said := reports.left_out(result, formats):

@@ -33,7 +33,7 @@ def collect_in(
 
     def take(request: RunRequest, progress: Callable[[Event], None]) -> Collected:
         collected = collect(_there(request, env, say), progress)
-        return _borrow_traces([collected], env, request, lambda untraced: [lender(request, untraced)])[0]
+        return _borrow_traces([collected], env, request, lambda untraced: [collect_to_lend(request, untraced)])[0]
 
     return take
 
@@ -91,7 +91,7 @@ def _borrow_traces(
         if not request.factories:
             raise
         return [_unlent(at, untraced, str(error)) for at in collected]
-    return [with_trace(at, current)[0] for at, current in zip(collected, lent, strict=True)]
+    return [borrow_trace(at, current)[0] for at, current in zip(collected, lent, strict=True)]
 
 
 def within(request: RunRequest, env: Environment, python: Path) -> RunRequest:
@@ -131,7 +131,7 @@ def borrowers(collected: Collected) -> list[str]:
     return [name for name in untraced if frameworks()[name].lends]
 
 
-def lender(request: RunRequest, names: list[str]) -> Collected:
+def collect_to_lend(request: RunRequest, names: list[str]) -> Collected:
     """Collect traces of these frameworks in the current environment, to lend them to another one."""
     return collect(_request_traces(request, names))
 
@@ -158,7 +158,7 @@ def _without_paths(reason: str) -> str:
     return re.sub(r" \(/[^)]*\)", "", reason)
 
 
-def with_trace(collected: Collected, lender: Collected | None) -> tuple[Collected, str]:
+def borrow_trace(collected: Collected, lender: Collected | None) -> tuple[Collected, str]:
     """For a framework that is too old for its tracer, add the current environment's trace of the same pair.
 
     Only if a counter ran: for a model that could not be built there, there is no ledger to compare with a trace. The second

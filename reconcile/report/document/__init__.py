@@ -46,7 +46,7 @@ _MARK = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*|\*([^*\s][^*]*)\*|\[([^\]]+)\]\((
 
 
 def mark_up(text: str) -> tuple[str | Span, ...]:
-    """A sentence of our own with ```code```, ``**strong**``, ``*emphasis*`` and ``[links](address)``."""
+    """Spans of a sentence of our own with code in backticks, ``**strong**``, ``*emphasis*`` and ``[links](address)``."""
     made: list[str | Span] = []
     end = 0
     for found in _MARK.finditer(text):

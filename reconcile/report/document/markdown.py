@@ -1,4 +1,4 @@
-"""Renders a :class:`Document` as Markdown."""
+"""Renders a :class:`Document` as Markdown, and makes the rows of a statement, which the HTML page shows as well."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def to_html(result: Answer, statement: Statement | None = None, command: str = "
 
 
 def file_text(name: str) -> str:
-    """A file beside the template."""
+    """The text of a file beside the template."""
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
@@ -103,7 +103,7 @@ def _list_weights(convention: Convention) -> str:
 
 
 def finalize(value: Any) -> Any:
-    """A value as the page shows it."""
+    """A value as the page shows it: separators in a number, escapes in a text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):

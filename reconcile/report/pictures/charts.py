@@ -1,7 +1,7 @@
 """Computes the charts of a run (``--format svg,png``): a waterfall of the statement, and every counter layer by layer.
 
 A waterfall's bars lead from one total to the other, cause by cause; the bars by layer show each counter's value and the
-work that ran. All numbers here are exact integers, in FLOPs. drawing.py draws them.
+work that ran. All numbers here are exact integers, in FLOPs. ``draw`` makes the files, with drawing.py.
 """
 
 from __future__ import annotations

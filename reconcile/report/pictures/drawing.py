@@ -1,4 +1,4 @@
-"""Draws charts with matplotlib as SVG or PNG: a waterfall, and bars by layer; equal data give equal bytes.
+"""Draws charts with matplotlib as SVG or PNG: a waterfall, bars by layer, and parts for others; equal data give equal bytes.
 
 An SVG has its letters as outlines, so it looks the same everywhere, and a style sheet for dark backgrounds. Scales are
 linear and start at 0; steps that are too small beside the totals are drawn again, enlarged, on a second scale.
@@ -210,7 +210,7 @@ def draw_titles(figure: Any, title: str, subtitle: str) -> None:
 
 
 def row_labels(axes: Any, labels: Sequence[tuple[str, str]]) -> None:
-    """A row for each label, the first at the top, with a small line below it."""
+    """Make a row for each label, the first at the top, with a small line below it."""
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.set_yticks([])
     for row, (label, about) in enumerate(labels):

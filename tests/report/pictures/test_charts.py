@@ -94,7 +94,7 @@ def test_pictures_that_lie_there_are_drawn_anew(
 ) -> None:
     monkeypatch.setattr(pictures, "can_draw", lambda: can)
     (tmp_path / "toy.json").touch()
-    assert reports.with_pictures(tmp_path, "toy", ("md",)) == ("md",)
+    assert reports.add_outdated_pictures(tmp_path, "toy", ("md",)) == ("md",)
     (tmp_path / "toy.waterfall.svg").touch()
-    assert reports.with_pictures(tmp_path, "toy", reports.FORMATS) == (*reports.FORMATS, *added)
-    assert reports.with_pictures(tmp_path, "toy", ("md", "svg")) == ("md", "svg")
+    assert reports.add_outdated_pictures(tmp_path, "toy", reports.FORMATS) == (*reports.FORMATS, *added)
+    assert reports.add_outdated_pictures(tmp_path, "toy", ("md", "svg")) == ("md", "svg")
