@@ -27,7 +27,7 @@ def package_counter(name: str, module: str, unit: str, summary: str, blind: str 
 
 
 def torch_counter(name: str, module: str, unit: str, summary: str, blind: str = FORWARD_ONLY, **more: Any) -> Counter:
-    """The same of PyTorch models."""
+    """As ``package_counter``, for a counter of PyTorch models."""
     return package_counter(name, module, unit, summary, blind, **dict({"framework": "torch"}, **more))
 
 

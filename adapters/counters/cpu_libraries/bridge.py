@@ -28,7 +28,7 @@ NOT_LOGGED = "MKL and oneDNN write products alone"
 
 
 def bridge(view: View, trace: Trace) -> Bridge:
-    """Items of every op that either run has."""
+    """Items of every op of the trace or of the run with the log, as ``bridge_log`` makes them."""
     return bridge_log(view, trace, LOG)
 
 

@@ -193,7 +193,7 @@ def _heads(op: Op) -> list[tuple[int, ...]]:
 
 
 def attention_sizes(op: Op) -> tuple[int, int, int]:
-    """Heads of all samples, queries and keys of an attention."""
+    """Three numbers of an attention: the heads of all samples together, the queries and the keys of one."""
     query, key, _ = _heads(op)
     return prod(query[:-2]), query[-2], key[-2]
 

@@ -68,7 +68,7 @@ class Logbook:
 
 
 def bridge_log(view: View, trace: Trace, log: Logbook) -> Bridge:
-    """Items of every op that either run has."""
+    """Items of every op of the trace or of the run with the log: its products with their lines, a cause, or a residual."""
     met: dict[Hashable, list[Sighting]] = {}
     for sighting in view.sightings:
         met.setdefault(_key(sighting.op, log), []).append(sighting)

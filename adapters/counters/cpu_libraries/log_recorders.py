@@ -99,4 +99,4 @@ class Witness(_Listens, Recorder):
 
 
 class TrainingWitness(_Listens, TrainingRecorder):
-    """The same of a training step."""
+    """Records every op of a training step with the products that were written while it ran."""

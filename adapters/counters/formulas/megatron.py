@@ -81,7 +81,7 @@ BRIDGE_HALF = HALF._replace(
 
 
 def of_all_keys(predicts: bool) -> tuple:
-    """The terms of a model without sparse attention."""
+    """The terms of a model without sparse attention, with that of multi-token prediction if it ``predicts`` further tokens."""
     further = FURTHER_LAYERS.cite(MAIN + ":1042-1048, 1288-1303")
     return (
         LAYER_PRODUCTS.cite(MAIN + ":1070, 1076-1162, 1262-1283"),

@@ -54,7 +54,7 @@ def has_scheduled_indexer(facts: Facts, layer: int) -> bool:
 
 
 def window_of_chosen(facts: Facts) -> Facts:
-    """As a window: a token sees topk keys at most."""
+    """Facts that take the topk keys that an indexer chooses for a window of as many; none for a model without an indexer."""
     if not facts.get("topk"):
         return {}
     own = dict(facts, window=facts["topk"])
@@ -176,7 +176,7 @@ def predicted_sparse(facts: Facts) -> int:
 
 
 def predicted_index(facts: Facts) -> int:
-    """The weights of the indexers in it."""
+    """The products of the indexers' weights in multi-token prediction."""
     return _indexers(facts) * index_weights(dict(facts, indexed=True))
 
 

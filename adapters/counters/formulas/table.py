@@ -40,5 +40,5 @@ def parts(name: str) -> dict[str, tuple[Term, int | None]]:
 
 
 def count_of(term: Term, index: int | None, facts: Facts) -> int:
-    """What a part counts in one pass."""
+    """What a part counts in one pass: the base of a term (``index`` None), or the difference that an assumption makes."""
     return term.count(assume_facts(term, facts, 0)) if index is None else deviation(term, facts, index)

@@ -138,7 +138,7 @@ NO_SHARED_WIDTH = Assumption(
 
 
 def twice(facts: Facts) -> int:
-    """Attention, h wide."""
+    """LitGPT's second addend for attention: both products on all pairs of a whole sequence, with heads of h / n."""
     return attention(dict(facts, lengths=(), **EVEN_WIDTH.facts(facts)))
 
 
@@ -220,7 +220,7 @@ def nemo_refuses(facts: Facts) -> str:
 
 
 def in_nemo(assumption: Assumption, *forms: str) -> Assumption:
-    """An assumption of the forms with these names alone."""
+    """The assumption, made only where the form of the configuration's class (``nemo_form``) is one of these."""
     return assumption._replace(facts=lambda f: assumption.facts(f) if nemo_form(f) in forms else {})
 
 

@@ -63,12 +63,12 @@ def verl_refuses(facts: Facts) -> str:
 
 
 def of_types(assumption: Assumption, *kinds: str) -> Assumption:
-    """An assumption of the types with these names alone."""
+    """The assumption, made only for configurations of these types."""
     return assumption._replace(facts=lambda f: assumption.facts(f) if f["whole"] in kinds else {})
 
 
 def of_others(assumption: Assumption, *kinds: str) -> Assumption:
-    """An assumption of all types but these."""
+    """The assumption, made for configurations of all types but these."""
     return assumption._replace(facts=lambda f: {} if f["whole"] in kinds else assumption.facts(f))
 
 

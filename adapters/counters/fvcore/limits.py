@@ -68,5 +68,5 @@ LIMITS = (
 
 
 def limits(counter: str) -> Tuple[Limit, ...]:
-    """What this counter cannot count."""
+    """The ``LIMITS`` of these counters, with this counter's name in their sentences."""
     return tuple(Limit(limit.marks, limit.reason.replace("%s", counter)) for limit in LIMITS)

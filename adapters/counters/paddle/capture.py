@@ -62,7 +62,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
 
 @contextlib.contextmanager
 def quiet() -> Any:
-    """What X2Paddle and paddle print, in place of printing it."""
+    """Within it, what X2Paddle and paddle print goes into the text that it gives, and log lines of INFO are dropped."""
     said, level = io.StringIO(), logging.root.manager.disable
     logging.disable(logging.INFO)
     try:

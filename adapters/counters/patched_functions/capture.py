@@ -145,7 +145,7 @@ def ledger_of(
 
 
 def spaces() -> list[Any]:
-    """Where counters patch functions."""
+    """The modules and the class whose functions counters patch: those of torch, and einops if it is loaded."""
     return [torch.nn.functional, torch, torch.Tensor] + ([sys.modules["einops"]] if "einops" in sys.modules else [])
 
 
@@ -165,7 +165,7 @@ def public_names(functions: Any) -> dict[Any, str]:
 
 @contextmanager
 def replace_attributes(owner: Any, **values: Any) -> Iterator[None]:
-    """Within this a module or a class has other attributes."""
+    """Within this a module or a class has these values in place of its own attributes."""
     before = {name: getattr(owner, name) for name in values}
     for name, value in values.items():
         setattr(owner, name, value)

@@ -133,7 +133,7 @@ def addmm(op: Op) -> Work:
 
 
 def attention(op: Op) -> Work:
-    """Both products."""
+    """The multiply-adds of both products of attention, on all pairs of a query and a key."""
     q, k, v = (dims(t.shape) for t in op.inputs[:3])
     return Work(mac=prod(q) * k[-2] + prod(q[:-1]) * k[-2] * v[-1])
 

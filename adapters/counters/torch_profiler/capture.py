@@ -119,7 +119,7 @@ def layer_of(event: Any) -> str:
 
 
 def record(node: Node, layer: str, within: tuple[str, ...], calls: int, sightings: list[Sighting], entry: str) -> None:
-    """Note the calls of a node, and of those within it."""
+    """Add to ``sightings`` the calls of a node, and of those within it."""
     name = f"e{len(sightings)}"
     inputs = tuple(Tensor(tuple(shape), dtype) for shape, dtype in node.inputs)
     attrs = {"arguments": node.arguments, "has_list": node.has_list}
