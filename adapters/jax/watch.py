@@ -235,6 +235,6 @@ def unwrap_function(function: Any) -> Any:
 
 
 def named_of(function: Any) -> str:
-    """Its name for a reader."""
+    """The name of the program's own function, or of its class, for a reader."""
     own = unwrap_function(function)
     return str(getattr(own, "__name__", None) or type(own).__name__)

@@ -25,7 +25,7 @@ ENCODED = ("decoder_input_ids", "decoder_inputs_embeds")
 
 
 def note(context: int) -> str:
-    """The call, for the report."""
+    """The report's sentence on the call: a prefill if ``context`` is 0, else a decoding step with a cache of so many tokens."""
     if not context:
         return "prefill: one call with use_cache=True, which reads the whole prompt and fills an empty cache"
     return (

@@ -109,7 +109,7 @@ def _weigh_text(weigh: Callable[[], int]) -> str:
 
 
 def gib(amount: int) -> str:
-    """``240.0 GiB``."""
+    """A number of bytes in words: ``240.0 GiB``."""
     return f"{amount / (1 << 30):.1f} GiB"
 
 

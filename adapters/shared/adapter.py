@@ -168,7 +168,7 @@ def is_leaf(value: Any) -> bool:
 
 
 def tell(leaf: Any) -> str:
-    """``float32 (1, 3)``."""
+    """A tensor, or what stands for one, in words: ``float32 (1, 3)``."""
     dtype = getattr(leaf.dtype, "name", leaf.dtype)
     return f"{dtype} {tuple(int(size) for size in leaf.shape)}"
 

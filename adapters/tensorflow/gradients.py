@@ -51,7 +51,7 @@ def parts(value: Any) -> tuple[Any, ...]:
 
 
 class Calls:
-    """The calls of gradient functions, in order."""
+    """Notes the calls of gradient functions, in order, and finds the forward op of each."""
 
     def __init__(self) -> None:
         self.calls: list[Call] = []

@@ -126,7 +126,7 @@ def waits(error: BaseException) -> int | None:
 
 
 def digest(ops: Sequence[Op]) -> str:
-    """A device's work in a word."""
+    """A hash of a device's ops (names, layers, phases, shapes, calls): equal for devices that do the same work."""
     text = hashlib.sha256()
     for op in ops:
         text.update(repr((op.op, op.layer, op.phase, op.inputs, op.outputs, op.calls)).encode())

@@ -123,7 +123,7 @@ def tensors_in(value: Any) -> List[torch.Tensor]:
 
 
 def storage_of(tensor: torch.Tensor) -> Tuple[Any, Any]:
-    """The storage's id, and the storage, to keep it alive."""
+    """The storage's id, and the storage, to keep it alive; None of a tensor without one."""
     try:
         held = tensor.untyped_storage()
     except (NotImplementedError, RuntimeError):  # sparse and wrapped tensors have none

@@ -72,7 +72,7 @@ class CountedGraph(NamedTuple):
 
 
 def count_bodies(definition: Any, wanted: Iterable[Body]) -> CountedGraph:
-    """The graph of this definition, with counters."""
+    """A copy of this definition in which each of these bodies has a counter of its runs."""
     made = v1().GraphDef()
     made.CopyFrom(definition)
     functions = {function.signature.name: function for function in made.library.function}
