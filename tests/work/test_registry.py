@@ -32,7 +32,7 @@ TORCH = (
     *ONEDNN,
     *PROCESSES,
 )
-OTHERS = ("lax.", "onnx.", "com.microsoft.", "hlo.")
+OTHERS = ("lax.", "onnx.", "com.microsoft.", "hlo.", "tl.")
 """What is looked up in neither framework: primitives of JAX, operators of ONNX and its runtime, and XLA's collectives."""
 NO_TENSORS = ("_dtensor.mesh_get_process_group",)
 """The operator of torch.distributed that has no tensor, and no formula."""

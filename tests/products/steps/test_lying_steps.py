@@ -264,7 +264,7 @@ def test_a_thread_that_was_there_before_is_seen() -> None:
         idle = counted(lambda: (pool.submit(int).result(), train(net)), net)
         busy = counted(lambda: (pool.submit(torch.mm, SQUARE, SQUARE).result(), train(net)), net)
     assert phases(idle) == STEP
-    with pytest.raises(NotInResult, match=r"aten\.mm, .* ran on threads that were there before the call"):
+    with pytest.raises(NotInResult, match=r"aten\.mm ran on threads that were there before the call"):
         busy.cite()
 
 
