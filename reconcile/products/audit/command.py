@@ -1,4 +1,7 @@
-"""``reconcile audit``: explains what each published number in a table counts."""
+"""``reconcile audit``: explains what each published number in a table counts.
+
+It runs the models of the table, then variants of those whose number is not explained, and writes the pages after each.
+"""
 
 from __future__ import annotations
 

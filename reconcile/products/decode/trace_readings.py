@@ -1,4 +1,7 @@
-"""Readings of a trace, part of the list in grammar.py: its work by convention, by part and by layer, and its parameters."""
+"""Readings of a trace, part of the list in grammar.py: its work by convention, by part and by layer, and its parameters.
+
+``product_layers`` are the layers that multiply matrices, and ``group_layers`` names layers of equal numbers together.
+"""
 
 from __future__ import annotations
 

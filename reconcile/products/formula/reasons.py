@@ -1,4 +1,7 @@
-"""``Reasons``: why a count is not a polynomial: it repeats a pattern, it misses a point, or a point has no count."""
+"""``Reasons``: why a count is not a polynomial: it repeats a pattern, it misses a point, or a point has no count.
+
+A reason also names the sizes for ``--at`` at which the count lies on one polynomial, where they are found.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The gallery's second page (training.md): the exact work of a training step, as a ratio to the forward pass."""
+"""The gallery's second page (training.md): the exact work of a training step, as a ratio to the forward pass.
+
+``write_report`` writes the report of the step of a single pair.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Output of ``reconcile run --ncu``: the GPU's count beside the trace, for the terminal, as Markdown and as JSON."""
+"""Output of ``reconcile run --ncu``: the GPU's count beside the trace, for the terminal, as Markdown, JSON and HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``reconcile mfu``: explains a published model FLOPs utilisation (MFU) as a product of factors."""
+"""``reconcile mfu``: explains a published model FLOPs utilisation (MFU), or a table of them, as a product of factors.
+
+Without a claim it prints the MFU itself; ``compare``, ``peaks`` and ``trainers`` are words in place of a claim.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``reconcile zoo scorecard``: tests every counter on every layer of the zoo's families, and writes the verdicts."""
+"""``reconcile zoo scorecard``: tests the counters on the layers of the zoo's families, and writes the pages of the verdicts.
+
+It runs what is missing or stale (run.py), keeps the cards in ``scorecard.json``, and makes all pages of these.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""``reconcile upgrade``: the command that prints which layers' counts a new release of a package changes (run.py)."""
+"""``reconcile upgrade``: the command that prints which layers' counts a new release of a package changes (run.py), and drafts
+rules for a counter whose rules do not hold there."""
 
 from __future__ import annotations
 

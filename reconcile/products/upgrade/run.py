@@ -1,4 +1,7 @@
-"""The comparison of ``reconcile upgrade``: a model, or the zoo's families of layers, run under two releases, and what changed."""
+"""The comparison of ``reconcile upgrade``: a model, or the zoo's families of layers, run under two releases, and what changed.
+
+``sides`` chooses the two environments and the counters.
+"""
 
 from __future__ import annotations
 
