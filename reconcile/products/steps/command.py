@@ -1,4 +1,4 @@
-"""``reconcile watch``: the command that runs a training script unchanged and counts a step of it, several, or a model's call."""
+"""``reconcile watch``: the command that runs a training script unchanged and counts a step of it, several, or a call."""
 
 from __future__ import annotations
 
