@@ -40,7 +40,7 @@ def align_layers(a: Trace, b: Trace, given: Sequence[Match] = ()) -> tuple[Match
 def alignment(
     declared: Sequence[Layer], traces: Iterable[Trace], file: Path | None = None
 ) -> tuple[Alignment, tuple[Match, ...]]:
-    """How layers become rows: as the pair declares, else from the traces of both frameworks and a mapping file.
+    """How layers become rows: as the pair declares, else from the traces of two or more frameworks and a mapping file.
 
     The rows are for the report; there are none if there was nothing to align. Raises UsageError for a mapping file that
     cannot be used, and for one that is given with a pair.

@@ -1,4 +1,4 @@
-"""Return values of ``reconcile.run`` and ``reconcile.count``: the results, with pandas frames, citation, verdict and reports."""
+"""What ``reconcile.run`` returns, and the base of what ``reconcile.count`` does: pandas frames, citation, verdict, reports."""
 
 from __future__ import annotations
 

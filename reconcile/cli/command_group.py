@@ -44,7 +44,7 @@ class LazyGroup(click.Group):
     @cached_property
     def registered_commands(self) -> dict[str, tuple[Product, Command]]:
         """The commands by their last word, with the product that has them, in the order of ``--help``. One below a command that
-        is no group has two words, ``formula conform``."""
+        is no group has two words, ``formula conform``. Raises UsageError for a name that two products have."""
         from ..core.registry import products
 
         every = [(product, command) for product in (CORE, *products().values()) for command in product.commands]
@@ -88,7 +88,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, [words, *args[2:]] if words in self.registered_commands else args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command."""
+        """Import the command. Raises UsageError for an unknown name, and for a product's that cannot be loaded."""
         if cmd_name not in self.registered_commands:
             if ctx.resilient_parsing:
                 return None

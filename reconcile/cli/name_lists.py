@@ -12,14 +12,14 @@ import click
 
 
 def table(kind: str) -> str:
-    """One kind with a line on each name."""
+    """The text that lists one kind of ``KINDS``, with a line on each name."""
     formatter = click.HelpFormatter(width=_width())
     formatter.write_dl(list(KINDS[kind]()), col_max=26)
     return formatter.getvalue()
 
 
 def overview() -> str:
-    """The names of every kind."""
+    """The text with the names of every kind."""
     parts = []
     for kind, rows in KINDS.items():
         names = " ".join(name for name, _ in rows())

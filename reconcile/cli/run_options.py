@@ -93,7 +93,8 @@ class AddedOptions:
 
     @cached_property
     def products(self) -> tuple[tuple[RunOptions, tuple[click.Option, ...]], ...]:
-        """What each product adds to this command, with its parameters, in the order of the products that add something."""
+        """What each product adds to this command, with its parameters, in the order of the products that add something.
+        Raises UsageError for a product whose options cannot be added."""
         from ..core.product import load_place, refuse_product
         from ..core.registry import products
         from ..launch.options import by_parameter

@@ -48,7 +48,8 @@ def show(result: Answer, statement: Statement | None, files: Sequence[Path], *, 
 
 
 def print_safely(write: Callable[[PlainConsole], None]) -> None:
-    """Let ``write`` print. A reader that has gone (``| head``) changes nothing: the files are written already."""
+    """Let ``write`` print. A reader that has gone (``| head``) changes nothing: the files are written already. Raises
+    UsageError where stdout cannot be written to."""
     stream = sys.stdout
     console = PlainConsole(stream)
     try:

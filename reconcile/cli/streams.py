@@ -75,7 +75,8 @@ def came_from_printing(error: OSError) -> bool:
 
 @contextlib.contextmanager
 def reader_may_go() -> Iterator[None]:
-    """End well where the reader of stdout has gone; click alone would take any broken pipe for that, and for a failure."""
+    """Within this context a reader of stdout that has gone ends the command well, by click's Exit. Raises UsageError for any
+    other broken pipe, which click alone would take for that."""
     try:
         yield
     except BrokenPipeError as error:

@@ -1,4 +1,4 @@
-"""``reconcile check`` and ``flops.check``: compare a fresh run with a baseline, or save it as the new one."""
+"""``reconcile check`` and ``flops.check``: compare a fresh run with a baseline, or two saved files; save a new baseline."""
 
 from __future__ import annotations
 

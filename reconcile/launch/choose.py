@@ -94,7 +94,8 @@ def formulas_of(request: RunRequest) -> Iterator[None]:
 
 
 def model_fields_by_framework(request: RunRequest) -> dict[str, dict[str, Any]]:
-    """The fields of each framework's request that name the model: a pair file with its parameters, or a user's own model."""
+    """The fields of each framework's request that name the model: a pair file with its parameters, or a user's own model.
+    Raises UsageError for a pair that is not there, and for parameters that it does not have."""
     paths = python_path()
     if request.factories:
         models = user_models.models(

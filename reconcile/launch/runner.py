@@ -75,7 +75,8 @@ def start_workers(
     points: Sequence[Point] = (),
     counting: bool = True,
 ) -> tuple[dict[str, Any], dict[str, dict[str, Outcome]]]:
-    """Run all workers side by side until they are done. Returns the pair's metadata and {framework: {task: outcome}}."""
+    """Run all workers side by side until they are done. Returns the pair's metadata and {framework: {task: outcome}}.
+    Raises UsageError if no worker can use the model, and for counters of a framework that it has no side for."""
     supervisors = []
     tool = pack(folder)
     lent = str(lend(folder / "lent", request.python_version)) if request.python_version else ""

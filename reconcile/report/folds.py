@@ -2,7 +2,8 @@
 
 A fold's name is exact. ``layers.0..31.mlp`` stands for 32 layers; ``conv2_block1..3_1,2_bn`` for the 6 in which each number of
 the first list is combined with each of the second; ``layers.0..10/2`` counts in steps of 2. A line that differs in anything that
-it shows is not folded; neither are lines whose numbers do not form such a name.
+it shows is not folded; neither are lines whose numbers do not form such a name. ``keep_largest`` cuts a table that is too long,
+and ``shorten_variants`` and ``join_variants`` shorten lists of counters.
 """
 
 from __future__ import annotations

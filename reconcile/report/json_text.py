@@ -1,7 +1,7 @@
-"""Writes JSON reports: ``layout`` puts a record on one line if it fits, and makes long lists of records while it writes them.
+"""Turns records into JSON data (``fields_of``, ``plain``) and that into text: ``layout`` puts what fits on one line.
 
-To save time, the text that records of a ``Form`` have in common is made once; only their own values (``OWN_VALUE``) are
-inserted.
+It makes long lists of records while it writes them. To save time, the text that records of a ``Form`` have in common is made
+once; only their own values (``OWN_VALUE``) are inserted.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Sentences and selections that the Markdown report, the terminal, the notebook and the HTML page share.
 
-The amounts come from the engine.
+The matrix and products use them, too. The amounts come from the engine.
 """
 
 from __future__ import annotations

@@ -39,7 +39,8 @@ class UserModules:
         self.never = never
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """The spec of a module in the folder: this one for the user's own files, an installed one for this package's."""
+        """The spec of a module in the folder for the user's own files, of an installed one for this package's; None for others.
+        Raises ModuleNotFoundError where this package or a lent one needs a module that only the user has."""
         if path is not None or name in self.never or (name == "reconcile" and not self.asked):
             return None
         find = importlib.machinery.PathFinder.find_spec

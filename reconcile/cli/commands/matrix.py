@@ -99,7 +99,7 @@ def environments(
     frameworks: Collection[str] = (),
 ) -> list[Environment]:
     """The environments to run: those named or, if none is, those that run unasked and have one of the ``frameworks``; the one
-    that --with makes comes last."""
+    that --with makes comes last. Raises UsageError for an unknown name, and for one that is taken."""
     from ...core.errors import UsageError, unknown
     from ...launch.environments.definitions import load
     from ..environment import describe_environment

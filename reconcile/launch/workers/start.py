@@ -1,4 +1,4 @@
-"""How home starts a process: below a reaper, so that it ends with home, and with it all that it has started."""
+"""How home starts, ends and calls processes: each below a reaper, so that it ends with home, with all that it started."""
 
 from __future__ import annotations
 

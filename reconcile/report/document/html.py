@@ -36,7 +36,7 @@ def to_fragment(document: Document) -> str:
 
 
 def blocks_to_html(blocks: Iterable[Block]) -> Markup:
-    """The blocks for a page that is more than a Document."""
+    """The HTML of blocks alone, for a page that is more than a Document."""
     return Markup(_environment().get_template("blocks.html.j2").module.show(tuple(blocks)))  # type: ignore[attr-defined]
 
 
