@@ -236,7 +236,7 @@ class TfModel:
         feeds = {t.name: v for t, v in zip(function.inputs, self.example())}
         names = [t.name for t in function.outputs]
         options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
-        with own_graph.alone(), session_of(running, every_node) as session:
+        with own_graph.refuse_failed_run(), session_of(running, every_node) as session:
             session.run(names, feeds, options=options, run_metadata=run_meta)
         return graph, [graph.get_tensor_by_name(name) for name in names], run_meta
 
@@ -259,7 +259,7 @@ class TfModel:
         counted = count_bodies(self.concrete.graph.as_graph_def(), wanted)
         own = own_graph.own_graph(self.concrete, counted.definition)
         results = own_graph.results_of(own, self.concrete)
-        with own_graph.alone():
+        with own_graph.refuse_failed_run():
             return run_counted(own.graph, counted.counters, (own.start, own.values), results, self.feeds())
 
     def feeds(self) -> Dict[str, Any]:

@@ -27,7 +27,7 @@ VLLM = "vllm 0.33.0 vllm/v1/metrics/perf.py"
 CACHED = "B n (d_qk + d_v) T (context + T)"
 
 
-def sparse(facts: Facts) -> bool:
+def has_experts(facts: Facts) -> bool:
     """Whether vLLM takes this layer to have experts: it reads two rules of configurations, and takes all layers without one."""
     if "frequency" in facts and "dense" in facts:
         return int(facts["index"]) >= int(facts["dense"]) and int(facts["index"]) % int(facts["frequency"]) == 0
@@ -65,7 +65,7 @@ def served_width(facts: Facts) -> Facts:
 ALL_SPARSE = Assumption(
     "layers with experts",
     DIFFERS,
-    lambda f: {"moe": sparse(f)} if f.get("E") else {},
+    lambda f: {"moe": has_experts(f)} if f.get("E") else {},
     "experts in every layer, unless the configuration has moe_layer_freq or interleave_moe_layer_step",
 )
 FOUR_UNLESS_STATED = FOUR_WIDE._replace(

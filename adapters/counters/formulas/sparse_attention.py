@@ -80,7 +80,7 @@ ABSORBED = Assumption(
 )
 
 
-def long(facts: Facts) -> bool:
+def exceeds_chosen(facts: Facts) -> bool:
     """Whether there are more keys than an indexer chooses."""
     return bool(facts.get("topk")) and int(facts["T"]) > int(facts["topk"])
 
@@ -94,10 +94,10 @@ EVERY_LAYER = Assumption(
 SKIPPED = Assumption(
     "skipped",
     INDEXED,
-    lambda f: {} if long(f) else {"indexed": False},
+    lambda f: {} if exceeds_chosen(f) else {"indexed": False},
     "no indexer where a sequence has no more than topk tokens",
 )
-LONG_CHOSEN = CHOSEN._replace(facts=lambda f: window_of_chosen(f) if long(f) else {})
+LONG_CHOSEN = CHOSEN._replace(facts=lambda f: window_of_chosen(f) if exceeds_chosen(f) else {})
 
 
 def mean_length_note(facts: Facts) -> str:

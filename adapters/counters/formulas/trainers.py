@@ -1,4 +1,4 @@
-"""Formulas by which training frameworks count a step from a model's configuration, each with what only its source has.
+"""Formulas by which training frameworks count a step, some a forward pass, from a model's configuration or parameters.
 
 They are MaxText, nanochat, Levanter, LitGPT, OLMo-core, llm-foundry, TRL, NeMo, EleutherAI's cookbook, GPT-NeoX and verl.
 A ``..._refuses`` returns the sentence for a configuration that its source does not cover, '' for one that it does.
@@ -137,7 +137,7 @@ NO_SHARED_WIDTH = Assumption(
 # LitGPT, OLMo-core and llm-foundry
 
 
-def twice(facts: Facts) -> int:
+def attention_again(facts: Facts) -> int:
     """LitGPT's second addend for attention: both products on all pairs of a whole sequence, with heads of h / n."""
     return attention(dict(facts, lengths=(), **EVEN_WIDTH.facts(facts)))
 
@@ -328,7 +328,7 @@ TRAINERS: dict[str, Formula] = {
             ATTENTION_PRODUCTS.cite(LITGPT + ":449-479", EVEN_WIDTH),
             Term(
                 LAYER,
-                twice,
+                attention_again,
                 "2 B h T^2, in the addend for frozen weights",
                 LITGPT + ":458-479",
                 passes=(1, 2),

@@ -41,7 +41,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     module, inputs = model.build("cpu"), list(model.example("cpu"))
     if not any(tensor.is_floating_point() for tensor in inputs):
         raise BeyondCounter(MAKES_ONE_FLOAT_INPUT % "no floats")
-    with quiet() as said:
+    with capture_output() as said:
         net, paths, taken = _stop_at_error(
             "X2Paddle cannot convert this model", said, lambda: convert_module(module, inputs)
         )
@@ -61,7 +61,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
 
 
 @contextlib.contextmanager
-def quiet() -> Any:
+def capture_output() -> Any:
     """Within it, what X2Paddle and paddle print goes into the text that it gives, and log lines of INFO are dropped."""
     said, level = io.StringIO(), logging.root.manager.disable
     logging.disable(logging.INFO)

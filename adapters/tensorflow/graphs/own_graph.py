@@ -19,7 +19,7 @@ class OwnGraph(NamedTuple):
 
 
 @contextmanager
-def alone() -> Iterator[None]:
+def refuse_failed_run() -> Iterator[None]:
     """Within this block a copy of a model's graph runs. Raises BeyondCounter, in TensorFlow's words, if it cannot."""
     import tensorflow as tf
 
@@ -42,7 +42,7 @@ def run_graph(own: OwnGraph, wanted: Any, feeds: Dict[str, Any], metadata: Any =
     ``every_node`` is that of ``session_of``.
     """
     options = v1().RunOptions(trace_level=v1().RunOptions.FULL_TRACE) if metadata is not None else None
-    with alone(), session_of(own.graph, every_node) as session:
+    with refuse_failed_run(), session_of(own.graph, every_node) as session:
         session.run(own.start, own.values)
         return session.run(wanted, feeds, options=options, run_metadata=metadata)
 
