@@ -38,7 +38,7 @@ _COLLECTED: pytest.StashKey[_CollectedRuns] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--flops-update``."""
+    """Add the option ``--flops-update`` to pytest."""
     group = parser.getgroup("flops", "FLOP baselines (reconcile)")
     group.addoption(UPDATE, action="store_true", help="Accept what the flops fixture finds as the new baselines.")
 

@@ -36,7 +36,7 @@ from .work import load
 
 
 def silent(_event: Event) -> None:
-    """Progress that tells nothing."""
+    """A progress callback that tells nothing."""
 
 
 @dataclass(slots=True)

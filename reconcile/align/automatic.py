@@ -190,7 +190,7 @@ def loops_of(trace: Trace) -> frozenset[str]:
 
 
 def join_layers(trace: Trace, wholes: frozenset[str]) -> Trace:
-    """The trace with everything in these layers as their own."""
+    """The trace with all that runs inside of these layers as ops of the layers themselves."""
     if not wholes:
         return trace
     ops = tuple(op._replace(layer=outermost(op.layer, wholes)) for op in trace.ops)

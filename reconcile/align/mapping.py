@@ -33,7 +33,7 @@ HEAD_OF_FILE = """\
 
 
 def format_mapping(rows: Sequence[Match], model: str) -> str:
-    """The file's text. There is at least one row."""
+    """The text of a mapping file with these rows, of which there is at least one."""
     sides = list(rows[0].paths)
     names = model.split("+") if model.count("+") == 1 else [f"the {title(side)} model" for side in sides]
     lines = (line for row in rows for line in _format_row(row))

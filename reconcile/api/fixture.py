@@ -82,7 +82,7 @@ def describe_for_test(error: Exception, function: Callable[..., Any]) -> str:
 
 
 def describe_accepted(done: Checked) -> Iterator[str]:
-    """The lines about a new baseline."""
+    """The lines on a new baseline: its versions, what changed since the last one, and where that is kept."""
     yield f"{done.path.parent.name}/{done.path.name}: " + (
         ", ".join(f"{name} {version}" for name, version in done.versions.items())
     )

@@ -54,6 +54,6 @@ def _warn(
 
 
 def main() -> None:
-    """The console script."""
+    """Run the command line, as the console script ``reconcile`` does, and exit."""
     warnings.showwarning = _warn
     cli(prog_name="reconcile")

@@ -48,7 +48,7 @@ def progress(*, quiet: bool, verbose: bool) -> Iterator[Callable[[Event], None]]
 
 
 def sentence(event: Event) -> str:
-    """``TensorFlow: tf.profiler@frozen started``."""
+    """An event as a line: ``TensorFlow: tf.profiler@frozen started``."""
     name = title(event.framework)
     if event.phase == "loading":
         return f"{name}: loading"

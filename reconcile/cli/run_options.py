@@ -72,7 +72,7 @@ class RunOptions:
 
 
 def parameters_of(options: Sequence[Callable[[Any], Any]]) -> tuple[click.Option, ...]:
-    """The options as click has them, in their order."""
+    """The parameters of click that these decorators make, in their order."""
 
     def holder() -> None: ...
 

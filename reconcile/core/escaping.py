@@ -107,6 +107,6 @@ def _escape_char(char: str) -> str:
 
 
 def escape_latex(text: str) -> str:
-    """Text for LaTeX, in one line."""
+    """Escape a text for LaTeX, in one line."""
     special = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": "$<$", ">": "$>$"}
     return "".join(special.get(c, f"\\{c}" if c in "_#$%&{}" else c) for c in escape_line(text))

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 
 def number(value: int) -> str:
-    """``1234567`` as ``1,234,567``."""
+    """A number with separators: ``1234567`` as ``1,234,567``."""
     return f"{value:,}"
 
 
@@ -32,7 +32,7 @@ def percent(part: int, whole: int) -> str:
 
 
 def probability(share: float) -> str:
-    """``0.036 %``: two digits of a share of random cases."""
+    """A share of random cases as a percentage of two digits: ``0.036 %``."""
     return f"{100 * share:.2g} %" if share < 0.995 else "100 %"
 
 

@@ -142,7 +142,7 @@ NESTED: Dict[Any, Any] = {WorkerRequest: {"framework": Framework, "model": UserM
 
 
 def to_text(request: WorkerRequest) -> str:
-    """The request as JSON."""
+    """The request as JSON text, with its schema."""
     return dumps(dict(_plain(request), schema=SCHEMA))
 
 

@@ -28,7 +28,7 @@ COUNT: Schema = {**AMOUNT, "minimum": 0}
 
 
 def or_null(schema: Schema) -> Schema:
-    """The shape of what is that, or null."""
+    """The shape of data that are null, or have this shape."""
     return {**schema, "type": [schema["type"], "null"]}
 
 

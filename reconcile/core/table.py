@@ -60,7 +60,7 @@ class _Line:
 
 
 def read_cell(cell: str) -> str:
-    """The string that was written as this cell."""
+    """The string that ``format_csv`` wrote as this cell, without the ``'`` that it may have added."""
     return cell[1:] if _ESCAPED.match(cell) else cell
 
 

@@ -32,7 +32,7 @@ def format_bencher(done: Checked, convention: Convention) -> str:
 
 
 def format_github_action_benchmark(done: Checked, convention: Convention) -> str:
-    """``tool: customSmallerIsBetter`` of github-action-benchmark."""
+    """The totals as JSON for github-action-benchmark, ``tool: customSmallerIsBetter``."""
     model, totals = done.collected.meta["name"], _totals(done, convention).items()
     return json.dumps(
         [{"name": f"{model}: {name}", "unit": "FLOP", "value": total} for name, total in totals], indent=2

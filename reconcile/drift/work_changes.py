@@ -45,7 +45,7 @@ def change_sentences(drift: Drift) -> list[str]:
 
 
 def layer_rows(trace: TraceDrift) -> list[tuple[str, str, str, str, str]]:
-    """Layer, before, after, per cent, what changed; the total last."""
+    """A row of texts for each layer that changed: layer, before, after, per cent, what changed; the total last."""
     by_layer: dict[str, list[Change]] = {}
     for change in trace.changes:
         by_layer.setdefault(change.layer, []).append(change)

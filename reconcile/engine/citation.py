@@ -164,5 +164,5 @@ def _formula(line: Adjustment) -> str:
 
 
 def join_with_and(words: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
+    """The words as a sentence lists them: ``a``, ``a and b``, ``a, b and c``."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else list(words))

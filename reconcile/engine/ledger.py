@@ -131,7 +131,7 @@ def reconcile_ledger(ledger: Ledger, trace: Trace, align: Alignment, convention:
 
 
 def book_items(found: Bridged, align: Alignment, convention: Convention) -> Reconciled:
-    """Book every item under a convention."""
+    """Book every item of a bridged ledger under a convention; what the items leave open are its residuals."""
     ledger, bridge, uncovered, mismatches = found.ledger, found.bridge, found.uncovered, found.mismatches
     adjustments = list_adjustments(bridge, view(ledger), align, convention)
     residuals = [

@@ -147,7 +147,7 @@ class Verdict:
 
 
 def verdict(result: RunResult) -> Verdict:
-    """The verdict on a run's counters and on the model's work."""
+    """Judge a run: each counter, and the numbers to publish or why there are none."""
     counters = counters_of(result)
     figures: list[Figure] = []
     withheld: list[Withheld] = []

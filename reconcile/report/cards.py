@@ -1,7 +1,7 @@
 """``--format card`` (metadata for a model card) and ``--format disclosure`` (a statement of training compute).
 
-Both quote only numbers of the verdict: where it withholds a number, they give its reason. docs/cards.md says
-where each goes.
+A card quotes the numbers of the verdict; a disclosure has a step's operations by phase and component. Where the verdict
+withholds a number, both give its reason in place of amounts. docs/cards.md says where each goes.
 """
 
 from __future__ import annotations

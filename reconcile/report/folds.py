@@ -194,7 +194,7 @@ def fold_phases(of_layers: Sequence[PhaseRow]) -> list[Fold[PhaseRow]]:
 
 
 def fold_names(layers: Iterable[str], few: int = 1) -> list[str]:
-    """These names, each once, as names of folds."""
+    """Fold these names, each taken once. Returns the names of the folds."""
     return [each.name for each in fold_lines(list(dict.fromkeys(layers)), lambda layer: layer, lambda _: None, few)]
 
 

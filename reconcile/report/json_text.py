@@ -25,7 +25,7 @@ RowMaker = Callable[[Callable[[Any], dict[str, Any]], Sequence[Any]], Any]
 
 
 def rows_at_once(make: Callable[[T], dict[str, Any]], items: Sequence[T]) -> list[Any]:
-    """Rows as a list."""
+    """Rows as a list, all made now."""
     return [make(item) for item in items]
 
 

@@ -195,7 +195,7 @@ def _first_of(texts: Sequence[str], most: int) -> str:
 
 
 def describe_statement(result: Answer, statement: Statement) -> document.Statement:
-    """A statement of a run with the origin of its totals."""
+    """A statement of a run as a block of a document, with the origin of its totals."""
     ends = ((statement.from_, statement.from_total), (statement.to, statement.to_total))
     totals = "Normalised totals: " + " → ".join(view.describe_origin(result, *end) for end in ends)
     return document.Statement(statement, tuple(row.layer for row in result.layers), totals=totals)

@@ -241,7 +241,7 @@ def broken_sentences(result: Answer) -> list[str]:
 
 
 def unknown_sentence(trace: TraceResult, u: Unknown) -> str:
-    """A sentence that names the op and its place."""
+    """A sentence on an op of unknown work: its name, its place and why."""
     where = f" ({u.id})" if u.id and u.id != u.layer else ""
     return f"{trace.name} is incomplete: {u.op} at layer {u.layer or '(none)'}{where}: {u.reason}"
 
@@ -346,7 +346,7 @@ def phase_cell(row: PhaseRow, phase: str, write: Callable[[int], str] = number) 
 
 
 def phase_ratio(row: PhaseRow) -> str:
-    """``1.9694``; empty if the forward pass does no work."""
+    """Backward over forward as text: ``1.9694``; empty if the forward pass does no work."""
     if row.ratio is None:
         return "" if row.known else "unknown"
     return multiple(row.backward, row.forward)

@@ -34,7 +34,7 @@ EMPTY = {"layers": [], "notes": [], "published": [], "doc": "", "source": ""}
 
 
 def write(path: str, text: str) -> None:
-    """Write the file completely or not at all."""
+    """Write a text file completely or not at all."""
     with open(path + ".part", "w") as file:
         file.write(text)
     replace(path + ".part", path)

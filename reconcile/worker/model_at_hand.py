@@ -35,7 +35,7 @@ class AtHand(FactoryPair):
 
 @contextmanager
 def same_numbers() -> Iterator[None]:
-    """Restore the random states of Python and numpy at the end."""
+    """Restore the random states of Python and numpy at the end of this context."""
     numbers, arrays = random.getstate(), sys.modules.get("numpy.random")
     held = arrays.get_state() if arrays is not None else None
     try:
@@ -48,7 +48,7 @@ def same_numbers() -> Iterator[None]:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Hide the warnings that old counters raise."""
+    """Within this context, hide warnings: old counters raise some."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

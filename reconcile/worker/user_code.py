@@ -109,7 +109,7 @@ class UserCode:
 
 
 def kind(value: Any) -> str:
-    """``None``, ``a dict``, ``an int``."""
+    """The type of a value in words: ``None``, ``a dict``, ``an int``."""
     if value is None:
         return "None"
     name = type(value).__name__

@@ -1,4 +1,4 @@
-"""Makes environments with uv and keeps them in a cache.
+"""Makes environments with uv and keeps them in a cache; lists and removes those that are there.
 
 An environment is in ``<cache>/reconcile/environments/<name>-<hash of machine, Python and requirements>`` with its
 interpreter at ``bin/python``.  A stamp file, written last, shows that it is complete; a lock file beside it keeps two

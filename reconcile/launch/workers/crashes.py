@@ -28,7 +28,7 @@ LOGS: str | None = None
 
 
 def death_of(status: int) -> str:
-    """How a worker's process ended without a result."""
+    """How a worker's process of this status ended, as a predicate for a sentence: ``was killed (...)``."""
     if status == -signal.SIGKILL:
         return "was killed (signal 9: out of memory?)"
     if status < 0:

@@ -97,7 +97,7 @@ class Forked:
 
 
 class Offered:
-    """A nursery of another process, whose socket this one has; ``python`` is its interpreter."""
+    """A nursery by its socket, that of another process or a :class:`Nursery`; ``python`` is its interpreter."""
 
     def __init__(self, control: socket.socket, python: str) -> None:
         self.control = control

@@ -32,7 +32,7 @@ Inline = str | Span | tuple[str | Span, ...]
 
 
 def strong(text: str) -> Span:
-    """The words in bold."""
+    """The words as a span in bold."""
     return Span(text, "strong")
 
 
@@ -58,7 +58,7 @@ def mark_up(text: str) -> tuple[str | Span, ...]:
 
 
 def spans_of(inline: Inline) -> tuple[Span, ...]:
-    """The words as spans."""
+    """The words of a line as spans, whichever form they have."""
     parts = inline if isinstance(inline, tuple) else (inline,)
     return tuple(part if isinstance(part, Span) else Span(part) for part in parts)
 

@@ -22,7 +22,7 @@ TAGS = {"strong": "strong", "emphasis": "em", "code": "code"}
 
 
 def to_html(document: Document, style: str = "") -> str:
-    """The page; ``style`` has CSS rules of its own, for pictures."""
+    """The page as HTML; ``style`` has CSS rules of its own, for pictures."""
     rules = style_page(_read_file("document.css") + style)
     title = "".join(span.text for span in spans_of(document.title))
     page = _environment().get_template("document.html.j2")
@@ -60,7 +60,7 @@ def _rows(block: Statement) -> list[tuple[Inline, ...]]:
 
 
 def render_inline(inline: Inline) -> Markup:
-    """Words of a line; a line break is ``<br>``."""
+    """Words of a line as HTML; a line break is ``<br>``."""
     made = Markup()
     for span in spans_of(inline):
         text = Markup("<br>").join(escape(escape_line(line)) for line in span.text.split("\n"))

@@ -42,7 +42,7 @@ def to_markdown(document: Document) -> str:
 
 
 def render_inline(inline: Inline) -> str:
-    """Words of a line; a line break is ``<br>``."""
+    """Words of a line as Markdown; a line break is ``<br>``."""
     return "".join(map(_render_span, spans_of(inline)))
 
 
@@ -123,7 +123,7 @@ def render_statement(block: Statement, brief: bool = False, most: int | None = N
 
 
 def why_open(statement: BridgeStatement) -> str:
-    """``not comparable: it sees the forward pass only``."""
+    """Why a statement has no amounts: ``not comparable: it sees the forward pass only``."""
     return f"{view.state_word(statement.state.value)}: {statement.reason or 'no reason was given'}"
 
 
@@ -149,6 +149,6 @@ def statement_rows(
 
 
 def times(amount: int, count: int) -> str:
-    """``+30 (10 × +3)``; ``+3`` where there is one."""
+    """An amount that ``count`` layers have each: ``+30 (10 × +3)``; ``+3`` where there is one."""
     whole = format_signed(count * amount)
     return whole if count == 1 else f"{whole} ({number(count)} × {format_signed(amount)})"

@@ -39,7 +39,7 @@ def show(document: Document, console: Console, files: Sequence[Path] = (), *, qu
 
 
 def show_blocks(blocks: Iterable[Block], console: Console) -> None:
-    """Print what follows a page."""
+    """Print blocks alone, such as what follows a page."""
     columns.ensure_min_width(console)
     console.print(Group(*render_blocks(blocks, console.width)), highlight=False, crop=False)
 
@@ -52,7 +52,7 @@ def to_text(document: Document, width: int = 80) -> str:
 
 
 def render_inline(inline: Inline, style: str = "") -> rich.text.Text:
-    """Words of a line, without the addresses of links."""
+    """Words of a line as rich text, without the addresses of links."""
     made = rich.text.Text(style=style)
     for span in spans_of(inline):
         made.append("\n".join(map(escape_line, span.text.split("\n"))), style=STYLES.get(span.style, ""))

@@ -30,7 +30,7 @@ def can_draw() -> bool:
 
 
 def require() -> None:
-    """Raises UsageError if the charting library is not installed."""
+    """Raise UsageError if the charting library is not installed."""
     if not can_draw():
         raise UsageError(PICTURES_NEED_MATPLOTLIB)
 

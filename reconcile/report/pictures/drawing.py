@@ -202,7 +202,7 @@ def empty_figure(width: float, height: float, panels: int, ratios: Sequence[floa
 
 
 def draw_titles(figure: Any, title: str, subtitle: str) -> None:
-    """The title, and a line below it."""
+    """Write the title of a figure, and a line below it."""
     width, height = figure.get_size_inches()
     left = 0.08 / width
     figure.text(left, 1 - 0.1 / height, _shorten_text(title, 90), va="top", fontsize=12, fontweight="bold")

@@ -116,7 +116,7 @@ def stack_lines(lines: Iterable[Line], width: int, title: str = "") -> Group:
 
 
 def align_right(amount: Text, width: int) -> Text:
-    """The amount at the right edge."""
+    """The amount with blanks before it, so that it ends at the right edge."""
     return Text.assemble(" " * (width - cell_len(amount.plain)), amount)
 
 

@@ -63,7 +63,7 @@ def folded_table(result: Answer, limit: int, width: int = 80) -> RenderableType:
 
 
 def folded_rows(result: Answer) -> int:
-    """How many rows the folded table has."""
+    """How many rows the folded table has if none is cut."""
     return len(_fold_rows(result.layers))
 
 

@@ -182,7 +182,7 @@ def _phase_rows(table: PhaseTable, limit: int | None) -> list[tuple[str, PhaseRo
 
 
 def name_times_count(name: str, count: int) -> str:
-    """``block_0..29 × 30``."""
+    """The name of a fold with how many lines it stands for: ``block_0..29 × 30``."""
     return f"{name} × {number(count)}" if count > 1 else name
 
 
