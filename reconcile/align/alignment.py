@@ -59,7 +59,7 @@ class Alignment:
 
 
 def inside(path: str, outer: str) -> bool:
-    """Whether a layer is inside another one, which is not the model itself."""
+    """Whether the layer at ``path`` is inside the layer ``outer``; False of itself, and if ``outer`` is the model."""
     return bool(outer) and path.startswith(outer + ".")
 
 
@@ -69,7 +69,7 @@ def enclosing_layers(path: str) -> list[str]:
 
 
 def outermost(path: str, wholes: frozenset[str]) -> str:
-    """The outermost of these layers that a path is in, else the path."""
+    """The outermost of the layers ``wholes`` that a path is or is in, else the path."""
     return next((outer for outer in enclosing_layers(path) if outer in wholes), path)
 
 

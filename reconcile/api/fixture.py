@@ -77,7 +77,7 @@ def _framework(model: object, name: str) -> str:
 
 
 def describe_for_test(error: Exception, function: Callable[..., Any]) -> str:
-    """The sentence of an error for a test that calls this function of the fixture."""
+    """The sentence of an error for a test that calls this function of the fixture: options as its keyword arguments."""
     return in_keywords(str(error), keywords_of(function))
 
 

@@ -27,7 +27,7 @@ def summary(error: BaseException) -> str:
 
 
 def sentence(error: BaseException) -> str:
-    """The message for the user; it includes the traceback if that cannot be saved to a file."""
+    """Save the traceback of an error to a file and return the message for the user, with the traceback in it if that fails."""
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     began = f"this is a defect of reconcile: {summary(error)}. Please report it (see CONTRIBUTING.md)"
     path = _keep(text)

@@ -60,7 +60,7 @@ def block_statement(
 
 
 def reverse_statement(statement: Statement) -> Statement:
-    """The same statement in the opposite direction."""
+    """The same statement in the opposite direction: ends exchanged, signs turned."""
     return replace(
         statement,
         from_=statement.to,

@@ -186,7 +186,7 @@ def counters_of_request(counters: Sequence[str]) -> dict[str, tuple[str, str]]:
 def worker_request(
     request: RunRequest, framework: Framework, counters: Sequence[str], tasks: tuple[str, ...], **fields: Any
 ) -> WorkerRequest:
-    """The request to what works beside a framework, with these further fields."""
+    """Make the request to a worker, or to what works like one in this process, with these further fields."""
     return WorkerRequest(
         framework,
         tasks,

@@ -114,7 +114,7 @@ def list_borrowed(result: MatrixResult) -> list[str]:
 
 
 def to_the_work(cell: EnvironmentResult) -> tuple[Statement, ...]:
-    """Each counter to the work that ran, then the two traces; the names carry the environment."""
+    """One environment's statements: each counter to the work that ran, then trace to trace; the names carry the environment."""
     if cell.result is None:
         return ()
     traces = {t.name for t in cell.result.traces}
@@ -176,7 +176,7 @@ def check(result: MatrixResult) -> None:
 
 
 def render(result: MatrixResult, formats: tuple[str, ...], command: str = "") -> dict[str, str]:
-    """The texts of the reports by format. Raises ValueError if the books do not add up."""
+    """The texts of the reports in those of these formats that a matrix has: md, csv, json. Raises ValueError as ``check``."""
     check(result)
     result = _scrub_paths(result)
     makers: dict[str, Callable[[], str]] = {

@@ -37,7 +37,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """``text`` is the Markdown below the title; its links are relative to the folder ``docs/KIND/``."""
+    """A page: what the code knows, and ``text``, the Markdown below the title; its links are relative to ``docs/KIND/``."""
 
     kind: str
     name: str

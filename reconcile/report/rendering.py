@@ -11,7 +11,7 @@ import jinja2
 def environment(
     finalize: Callable[[Any], Any], *, autoescape: bool, package: str = "reconcile.report", folder: str = "templates"
 ) -> jinja2.Environment:
-    """Templates of a folder in the package; ``finalize`` gets every value before it is inserted."""
+    """A Jinja environment for the templates in a folder of the package; ``finalize`` gets every value before it is inserted."""
     return jinja2.Environment(
         loader=jinja2.PackageLoader(package, folder),
         undefined=jinja2.StrictUndefined,

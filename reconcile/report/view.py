@@ -297,7 +297,7 @@ def trace_label(trace: TraceResult) -> str:
 
 
 def by_phase(result: Answer, trace: TraceResult) -> str:
-    """``forward 2,000, backward 4,000``; empty if there is only one phase."""
+    """A trace's FLOPs by phase as text: ``forward 2,000, backward 4,000``; empty if there is only one phase."""
     return ", ".join(f"{name} {number(flops)}" for name, flops in result.by_phase(trace).items())
 
 

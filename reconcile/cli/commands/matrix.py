@@ -120,7 +120,7 @@ def environments(
 
 
 def name_environment(tell: Callable[[Event], None]) -> Callable[[str, Event], None]:
-    """Progress that says which environment an event is of: ``tf-1.12, TensorFlow``."""
+    """Make a progress callback that names the environment of each event: ``tf-1.12, TensorFlow``."""
 
     def tell_event(name: str, event: Event) -> None:
         tell(replace(event, framework=f"{name}, {title(event.framework)}"))

@@ -52,7 +52,7 @@ def hold_folder(folder: Path) -> Iterator[None]:
 
 
 def clear(root: Path) -> None:
-    """Remove the folders of this user's runs that no process holds."""
+    """Remove the folders in ``root`` that this user's runs have left and no process holds."""
     if sys.platform == "win32":
         return
     with contextlib.suppress(OSError), os.scandir(root) as entries:

@@ -37,7 +37,7 @@ def page_data(views: Sequence[Answer], ends: tuple[str, str] | None) -> dict[str
 
 
 def describe_tensors(operands: Sequence[Tensor]) -> str:
-    """``float32 (1, 96) (96, 288)``; the type is repeated if it changes; ? is unknown."""
+    """Types and shapes as text: ``float32 (1, 96) (96, 288)``; the type is repeated if it changes; ? is unknown."""
     parts, last = [], ""
     for tensor in operands:
         if tensor.dtype != last:
