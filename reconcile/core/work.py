@@ -277,14 +277,16 @@ def give_formula(entry: Formula) -> None:
 
 @contextmanager
 def restore_registry() -> Iterator[None]:
-    """Within this context registrations of formulas are temporary: a user's formulas end with the run that loaded them."""
-    before = dict(_REGISTRY)
+    """Within this context registrations are temporary: a user's formulas and declarations end with the run that loaded them."""
+    before, pointwise_before, opaque_before = dict(_REGISTRY), set(_POINTWISE), set(_OPAQUE)
     try:
         yield
     finally:
         _REGISTRY.clear()
         _REGISTRY.update(before)
         GIVEN.clear()
+        _POINTWISE.intersection_update(pointwise_before)
+        _OPAQUE.intersection_update(opaque_before)
 
 
 def find(op: str) -> Formula | None:

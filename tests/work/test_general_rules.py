@@ -6,7 +6,7 @@ import pytest
 
 from reconcile.core.conventions import BUILT_IN, Convention
 from reconcile.core.records import POINTWISE, Tensor
-from reconcile.core.work import COMPONENTS, PRODUCT_COMPONENTS, is_opaque, is_pointwise
+from reconcile.core.work import COMPONENTS, PRODUCT_COMPONENTS, is_opaque, is_pointwise, opaque, pointwise
 from reconcile.work import ZERO, UnknownWork, Work, find, formula, known_part, load, restore_registry, work_of
 from tests.work.records_by_hand import make
 
@@ -84,6 +84,14 @@ def test_a_formula_wins_over_the_rules():
     with restore_registry():
         formula("aten.igamma", source="a test")(lambda op: Work(special=7))
         assert work_of(make("aten.igamma", [X, X], [X])) == Work(special=7)
+
+
+def test_what_a_user_declares_ends_with_the_run():
+    with restore_registry():
+        pointwise("mine.pointwise")
+        opaque("mine.opaque")
+        assert (is_pointwise("mine.pointwise"), is_opaque("mine.opaque")) == (True, True)
+    assert (is_pointwise("mine.pointwise"), is_opaque("mine.opaque")) == (False, False)
 
 
 def test_a_formula_may_know_some_components():
