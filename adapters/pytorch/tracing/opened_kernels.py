@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import torch
-from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
+from torch.utils import _python_dispatch
 
 from ....core.records import INPUT_GRADIENT, INSIDE, REST, Op
 from .call_records import registered_places, source_folder
@@ -190,7 +190,7 @@ def _refuse(func: Any, kernels: Kernels, args: Any, kwargs: Any) -> str:
         return FAKE_RAN
     if (meta and not kernels.are_python) or not hasattr(func, "redispatch"):
         return CANNOT_BE_FOLLOWED
-    around = _get_current_dispatch_mode_stack()
+    around = _python_dispatch._get_current_dispatch_mode_stack()
     return "" if all(getattr(mode, "takes_parts", False) for mode in around) else BENEATH_ANOTHER_MODE
 
 

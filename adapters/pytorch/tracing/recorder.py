@@ -13,7 +13,8 @@ from threading import Lock
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils import _python_dispatch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from ....core.message import first_line
 from ....core.records import ON_THREAD, TANGENT, Op, Problem
@@ -57,7 +58,7 @@ def make_subclasses(note: Callable[[str], Any]) -> Iterator[None]:
     def watch(new: Any) -> Any:
         def make(kind: Any, *args: Any, **kwargs: Any) -> Any:
             note(kind.__name__)
-            with _disable_current_modes():
+            with _python_dispatch._disable_current_modes():
                 return new(kind, *args, **kwargs)
 
         return make
