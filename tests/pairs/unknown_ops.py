@@ -1,4 +1,4 @@
-"""Ops without a formula: eigenvalues, Fourier transform, a torch.library op, a rare TF op."""
+"""Ops without a formula: eigenvalues, Fourier transform, a torch.library op whose kernel is numpy, a rare TF op."""
 
 from reconcile.model_zoo.pair import Input, Layer, Pair
 
@@ -37,7 +37,7 @@ def build_torch(p):
     if not _LIBRARY:
         library = torch.library.Library("reconcile_test", "DEF")
         library.define("twice(Tensor x) -> Tensor")
-        library.impl("twice", lambda x: x + x, "CompositeExplicitAutograd")
+        library.impl("twice", lambda x: torch.from_numpy(x.numpy() + x.numpy()), "CPU")
         _LIBRARY.append(library)
 
     class Odd(torch.nn.Module):
