@@ -22,6 +22,7 @@ from reconcile.report.page.data import MAX_EXACT_INTEGER, describe_tensors, json
 from tests.browser.results import COMMAND, REPORTS, gru_demo, large
 from tests.report import samples
 from tests.report.tables import amount
+from tests.zoo.choice import REPORTED
 
 each = pytest.mark.parametrize("sample", samples.SAMPLES)
 
@@ -119,6 +120,7 @@ def test_it_is_the_same_every_time() -> None:
     assert to_html(gru_demo(), None, COMMAND) == to_html(gru_demo(), None, COMMAND)
 
 
+@pytest.mark.skipif(not REPORTED, reason="`make demo` writes the records with the versions that this Python has")
 def test_the_committed_page_follows_from_the_committed_records() -> None:
     page = (REPORTS / "gru_demo.html").read_text()
     assert page == to_html(gru_demo(), None, COMMAND), f"reports/gru_demo.html is stale: run `{COMMAND}`"
