@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -175,14 +175,3 @@ def _exit_code(cells: Sequence[EnvironmentResult], neighbours: Sequence[Statemen
     if any(s.state is State.UNEXPLAINED for s in neighbours) or any(c.state is State.UNEXPLAINED for c in cells):
         return EXIT_UNEXPLAINED
     return EXIT_FAILED if any(c.state is State.FAILED for c in cells) else EXIT_OK
-
-
-def totals(result: MatrixResult) -> Mapping[tuple[str, str], int]:
-    """Normalised totals by (environment, counter)."""
-    return {
-        (cell.environment.name, ledger.counter): ledger.normalised_total
-        for cell in result.cells
-        if cell.result is not None
-        for ledger in cell.result.ledgers
-        if ledger.normalised_total is not None
-    }
