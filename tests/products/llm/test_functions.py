@@ -78,6 +78,18 @@ def test_predictions_of_further_tokens_are_counted_for_models_that_lack_them(mod
     assert (quote.causes, quote.residual) == (expected, 0)
 
 
+def test_a_function_that_knows_no_model_without_predictions_is_explained() -> None:
+    settings = {**SETTINGS["grouped heads"], "num_nextn_predict_layers": 2}
+    plain = make_function(closed_form(settings))
+
+    def flops(config: Any, batch: int, seq: int) -> int:
+        return int(plain(config, batch, seq)) * (config.num_nextn_predict_layers // config.num_nextn_predict_layers)
+
+    asked = Functions({"flops": flops}, settings, BATCH, SEQ, True, False, take, Config)
+    (quote,) = explain_functions(asked, take(settings, BATCH, SEQ))
+    assert (quote.causes, quote.residual) == ({}, 0)
+
+
 class Traced(NamedTuple):
     """A decoder's sizes and products, which all formulas of it share."""
 

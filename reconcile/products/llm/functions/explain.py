@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....adapters.counters.formulas.config_fields import FIELDS
 from ....core.causes import ORDER, Cause
@@ -85,16 +85,17 @@ def explain_functions(asked: Functions, own: Trace) -> list[Quote]:
             near = isinstance(value, (int, Fraction))
             points = sizes.near(VALUES) if near else sizes.small(FEW)
             formula, held = find_polynomial(partial(call, fields={}), names, points, sizes.own)
-            plain = formula
-            if unpredicted:
-                plain, more = find_polynomial(partial(call, fields=unpredicted), names, points, sizes.own)
-                plain = plain if more == held else formula
         except NoCount as error:
             quotes.append(Quote(name, None, {}, None, str(error), terms=()))
             continue
         except NotPolynomial:
             quotes.append(Quote(name, None, {}, None, NO_POLYNOMIAL, terms=()))
             continue
+        plain = formula
+        if unpredicted:
+            with suppress(NoCount, NotPolynomial):  # a function may know no model without such layers
+                found, also_held = find_polynomial(partial(call, fields=unpredicted), names, points, sizes.own)
+                plain = found if also_held == held else formula
         differences = find_differences(plain, products, sizes, layers, asked.training, held)
         if plain is not formula:
             differences = (*find_predictions(formula, plain, sizes), *differences)
@@ -141,15 +142,28 @@ def _make_quote(
     return Quote(name, step, causes, ran - step - sum(causes.values()), terms=tuple(lines))
 
 
-def _trace_elsewhere(asked: Functions) -> tuple[Sizes, list[tuple[tuple[int, ...], Trace]], Mapping[str, int]]:
-    """The sizes that vary, two traces at others, and the fields of layers that predict further tokens, as 0, if the model has
-    the same layers without them. A field of which no model can be made alone keeps its value; if several are such, those vary
-    that do beside the ones before them."""
+class _Elsewhere(NamedTuple):
+    """The model at other sizes.
+
+    Attributes:
+        sizes: The sizes that vary.
+        traces: Two traces, each after the values of these sizes.
+        unpredicted: The fields of layers that predict further tokens, as 0, if the model has the same layers without them.
+    """
+
+    sizes: Sizes
+    traces: list[tuple[tuple[int, ...], Trace]]
+    unpredicted: Mapping[str, int]
+
+
+def _trace_elsewhere(asked: Functions) -> _Elsewhere:
+    """The model at two points of the sizes that vary. A field of which no model can be made alone keeps its value; if several are
+    such, those vary that do beside the ones before them."""
     text = {**_list_defaults(asked), **_text_of(asked.settings)}
     names = tuple(read_sizes(text, asked.batch, asked.seq).fields)
     further = {name: 0 for name in FIELDS["nextn"] if isinstance(text.get(name), int) and text[name]}
 
-    def take(only: frozenset[str], number: int) -> tuple[Sizes, list[tuple[tuple[int, ...], Trace]], Mapping[str, int]]:
+    def take(only: frozenset[str], number: int) -> _Elsewhere:
         sizes = read_sizes(text, asked.batch, asked.seq, only)
 
         def trace(at: Sequence[int], fields: Mapping[str, int]) -> Trace:
@@ -158,8 +172,8 @@ def _trace_elsewhere(asked: Functions) -> tuple[Sizes, list[tuple[tuple[int, ...
         first, *rest = sizes.primes(number)
         traces = [(first, trace(first, {})), *((at, trace(at, further)) for at in rest)]
         if further and any(set(each.layers) != set(traces[0][1].layers) for _, each in traces):
-            return sizes, [traces[0], *((at, trace(at, {})) for at in rest)], {}
-        return sizes, traces, further
+            return _Elsewhere(sizes, [traces[0], *((at, trace(at, {})) for at in rest)], {})
+        return _Elsewhere(sizes, traces, further)
 
     for left in (frozenset[str](), *(frozenset({name}) for name in names)):
         with suppress(UsageError):
