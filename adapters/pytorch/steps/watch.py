@@ -142,10 +142,10 @@ class Watch:
         """A model is called, or the program ends: if the program has changed the weights, that was a step. Returns whether it was
         the last to count."""
         context = self.context
-        if context is None or self.finished or self.call or self._find_optimizer():
+        if context is None or self.finished or self.call or self.has_optimizer:
             return self.finished
-        updates = context.recorder.count_updates()
-        if updates > self.updates:
+        updates = context.recorder.attempt(context.recorder.count_updates) or 0
+        if updates > self.updates and not self._find_optimizer():  # which looks at every object of the program
             self.updates = updates
             self._finish_step()
         return self.finished
