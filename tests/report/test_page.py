@@ -122,9 +122,8 @@ def test_it_is_the_same_every_time() -> None:
 
 def test_the_committed_page_follows_from_the_committed_records() -> None:
     page, made = (REPORTS / "gru_demo.html").read_text(), to_html(gru_demo(), None, COMMAND)
-    held = (
-        page if REPORTED else made
-    )  # elsewhere `make demo` has written the page with the versions that this Python has
+    # Elsewhere `make demo` has written the page with the versions that this Python has.
+    held = page if REPORTED else made
     assert held == made, f"reports/gru_demo.html is stale: run `{COMMAND}`"
 
 

@@ -64,9 +64,8 @@ def make_subclasses(note: Callable[[str], Any]) -> Iterator[None]:
         return make
 
     with ExitStack() as stack:
-        for kind in (
-            torch.Tensor.__subclasses__()
-        ):  # of Tensor itself the compiler compares the constructor, when it is imported
+        # not Tensor itself: the compiler compares its constructor, when it is imported
+        for kind in torch.Tensor.__subclasses__():
             if kind.__new__ is torch.Tensor.__new__:
                 stack.enter_context(wrap_function(kind, "__new__", watch))
         yield
