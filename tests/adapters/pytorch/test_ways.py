@@ -6,17 +6,16 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import reconcile  # noqa: E402
-from reconcile.adapters.counters.limits import Limit, explain_limits  # noqa: E402
-from reconcile.adapters.pytorch import compiled  # noqa: E402
-from reconcile.adapters.shared.refusal import BeyondCounter  # noqa: E402
-from reconcile.core.causes import State  # noqa: E402
-from reconcile.core.errors import UsageError  # noqa: E402
-from tests.adapters.pytorch.way_parts import BATCH, LINEAR, NARROW, WIDE, Net, x  # noqa: E402
-from tests.adapters.pytorch.ways import WAYS  # noqa: E402
+import reconcile
+from reconcile.adapters.counters.limits import Limit, explain_limits
+from reconcile.adapters.pytorch import compiled
+from reconcile.adapters.shared.refusal import BeyondCounter
+from reconcile.core.causes import State
+from reconcile.core.errors import UsageError
+from tests.adapters.pytorch.way_parts import BATCH, LINEAR, NARROW, WIDE, Net, x
+from tests.adapters.pytorch.ways import WAYS
 
 PAGE = Path(__file__).parents[3] / "docs" / "ways.md"
 COUNTERS = ("thop", "fvcore", "flop_counter")

@@ -1,5 +1,5 @@
-"""What the ways to run a PyTorch model are made of: a small network, its sizes, which differ from each other, so that no two
-ways to be wrong give the same number, and how a way is put into a table."""
+"""What the ways to run a PyTorch model are made of: a small network, and its sizes, which differ from each other, so that no two
+ways to be wrong give the same number."""
 
 from __future__ import annotations
 
@@ -19,16 +19,6 @@ class Way(NamedTuple):
 
     make: Callable[[], Any]
     macs: int
-
-
-def into(ways: dict[str, Way], name: str, macs: int) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
-    """Put a factory among these ways."""
-
-    def register(make: Callable[[], Any]) -> Callable[[], Any]:
-        ways[name] = Way(make, macs)
-        return make
-
-    return register
 
 
 def x() -> torch.Tensor:
@@ -52,22 +42,6 @@ class Net(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.down(torch.relu(self.up(x)))
-
-
-class Applied(nn.Module):
-    """A Linear that a function of the test calls."""
-
-    def __init__(self, call: Callable[[nn.Module, torch.Tensor], Any]) -> None:
-        super().__init__()
-        self.lin = nn.Linear(WIDE, NARROW)
-        self.call = call
-
-    def forward(self, x: torch.Tensor) -> Any:
-        return self.call(self.lin, x)
-
-
-def applied(call: Callable[[nn.Module, torch.Tensor], Any]) -> Any:
-    return Applied(call), x()
 
 
 class Custom(torch.autograd.Function):
