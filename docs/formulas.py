@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from reconcile.core.escaping import markdown
 from reconcile.core.work import Formula
-from reconcile.work import load, registered_formulas, registered_variants
+from reconcile.work import load, registered_formulas
 
 HELD = {
     "aten.complex_numbers": ("complex", "loops over pairs of numbers"),
@@ -93,7 +93,7 @@ def formulas() -> Iterator[str]:
     for title in FRAMEWORKS:
         yield from _tables(title, _of(title, registered_formulas()))
         for kind, tensors in (("complex", "complex numbers"), ("sparse", "sparse tensors")):
-            entries = _of(title, registered_variants(kind))
+            entries = _of(title, registered_formulas(kind))
             if entries:
                 yield from _computed(f"{title}, on {tensors}", entries)
     yield ""

@@ -148,9 +148,8 @@ class Formula(NamedTuple):
     zero_reason: str = ""
 
 
-_REGISTRY: dict[str, Formula] = {}
-_VARIANTS: dict[str, dict[str, Formula]] = {"complex": {}, "sparse": {}}
-"""Formulas of ops on complex numbers, and on sparse tensors, by kind."""
+_REGISTRIES: dict[str, dict[str, Formula]] = {"": {}, "complex": {}, "sparse": {}}
+"""Formulas by op, of each kind of record: with a complex number, with a sparse tensor, '' for all others."""
 GIVEN: dict[str, Formula] = {}
 """The formulas of the user's files, for ops with a formula of the tool's own as well."""
 _POINTWISE: set[str] = set()
@@ -159,8 +158,11 @@ _OPAQUE: set[str] = set()
 Compute = Callable[[Op], Work]
 
 
-def formula(*ops: str, source: str) -> Callable[[Compute], Compute]:
+def formula(*ops: str, source: str, kind: str = "") -> Callable[[Compute], Compute]:
     """Register ``compute`` for these op names. ``source`` cites kernel, paper or decomposition.
+
+    ``kind`` is ``complex`` or ``sparse`` for ops with such a tensor: no other formula reads such a record. Complex ones count
+    operations on real numbers.
 
     Raises ValueError if one of them already has a formula, TypeError for names that are not text.
     """
@@ -169,10 +171,14 @@ def formula(*ops: str, source: str) -> Callable[[Compute], Compute]:
 
     def register(compute: Compute) -> Compute:
         for op in ops:
-            _add_to_registry(Formula(op, compute, source))
+            _add_to_registry(Formula(op, compute, source), kind)
         return compute
 
     return register
+
+
+complex_formula = partial(formula, kind="complex")
+sparse_formula = partial(formula, kind="sparse")
 
 
 def no_arithmetic(reason: str, *ops: str) -> None:
@@ -208,25 +214,6 @@ def is_opaque(op: str) -> bool:
     return op in _OPAQUE or any(op.startswith(name[:-1]) for name in _OPAQUE if name.endswith("*"))
 
 
-def variant_formula(kind: str, *ops: str, source: str) -> Callable[[Compute], Compute]:
-    """Register ``compute`` for these ops where one of their tensors is ``complex``, or ``sparse``: no other
-    formula reads such a record. Complex ones count operations on real numbers.
-
-    Raises ValueError if one of the ops already has such a formula.
-    """
-
-    def register(compute: Compute) -> Compute:
-        for op in ops:
-            _add_to_registry(Formula(op, compute, source), _VARIANTS[kind])
-        return compute
-
-    return register
-
-
-complex_formula = partial(variant_formula, "complex")
-sparse_formula = partial(variant_formula, "sparse")
-
-
 def formulas(
     rows: Mapping[str, tuple[str, Compute]],
     prefix: str = "",
@@ -258,7 +245,8 @@ def collect_formulas() -> Iterator[dict[str, Formula]]:
         _collected = None
 
 
-def _add_to_registry(entry: Formula, registry: dict[str, Formula] = _REGISTRY) -> None:
+def _add_to_registry(entry: Formula, kind: str = "") -> None:
+    registry = _REGISTRIES[kind]
     earlier = registry.get(entry.op)
     if _collected is not None:
         registry = _collected
@@ -272,41 +260,31 @@ def _add_to_registry(entry: Formula, registry: dict[str, Formula] = _REGISTRY) -
 def give_formula(entry: Formula) -> None:
     """Register a user's formula: for an op that has none it is the only one."""
     GIVEN[entry.op] = entry
-    _REGISTRY.setdefault(entry.op, entry)
+    _REGISTRIES[""].setdefault(entry.op, entry)
 
 
 @contextmanager
 def restore_registry() -> Iterator[None]:
     """Within this context registrations are temporary: a user's formulas and declarations end with the run that loaded them."""
-    before, pointwise_before, opaque_before = dict(_REGISTRY), set(_POINTWISE), set(_OPAQUE)
+    before, pointwise_before, opaque_before = registered_formulas(), set(_POINTWISE), set(_OPAQUE)
     try:
         yield
     finally:
-        _REGISTRY.clear()
-        _REGISTRY.update(before)
+        _REGISTRIES[""].clear()
+        _REGISTRIES[""].update(before)
         GIVEN.clear()
         _POINTWISE.intersection_update(pointwise_before)
         _OPAQUE.intersection_update(opaque_before)
 
 
-def find(op: str) -> Formula | None:
-    """The formula registered for exactly this op name, or None."""
-    return _REGISTRY.get(op)
+def find(op: str, kind: str = "") -> Formula | None:
+    """The formula registered for exactly this op name and kind of record, or None."""
+    return _REGISTRIES[kind].get(op)
 
 
-def find_variant(kind: str, op: str) -> Formula | None:
-    """The formula for exactly this op on complex numbers or sparse tensors, or None."""
-    return _VARIANTS[kind].get(op)
-
-
-def registered_variants(kind: str) -> dict[str, Formula]:
-    """A copy of the registry of formulas on complex numbers or sparse tensors."""
-    return dict(_VARIANTS[kind])
-
-
-def registered_formulas() -> dict[str, Formula]:
-    """A copy of the registry, for listings and tests."""
-    return dict(_REGISTRY)
+def registered_formulas(kind: str = "") -> dict[str, Formula]:
+    """A copy of the registry of this kind, for listings and tests."""
+    return dict(_REGISTRIES[kind])
 
 
 def numel(shape: Shape) -> int:

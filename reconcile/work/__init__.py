@@ -29,7 +29,6 @@ from ..core.work import (
     Work,
     check_work,
     find,
-    find_variant,
     formula,
     is_opaque,
     is_pointwise,
@@ -38,7 +37,6 @@ from ..core.work import (
     numel,
     prod,
     registered_formulas,
-    registered_variants,
     restore_registry,
     sum_works,
 )
@@ -180,7 +178,7 @@ def work_of(op: Op) -> Work:
         entry = None
     zero = entry and entry.zero_reason
     variant = kind and not (zero or (entry and kind == "sparse" and not op.op.startswith("aten.")))
-    own = find_variant(kind, op.op) if variant else entry
+    own = find(op.op, kind) if variant else entry
     tool = partial(_work_by_tool, entry=own, missing_for=kind if entry else "")
     if given is None or (zero and UNENTERED not in op.attrs):
         return tool(op)
@@ -339,5 +337,5 @@ def _without_formula(op: Op, reason: str) -> UnknownWork:
 __all__ = [
     "COMPONENTS", "MASKED", "ZERO", "Known", "NoWork", "UnknownWork", "Work", "check_work", "find", "formula", "formula_of",
     "is_complex", "is_floating", "is_integer_op", "is_ours", "known_part", "known_shape", "no_arithmetic", "numel", "prod",
-    "registered_formulas", "registered_variants", "restore_registry", "signature", "sum_works", "work_of",
+    "registered_formulas", "restore_registry", "signature", "sum_works", "work_of",
 ]  # fmt: skip

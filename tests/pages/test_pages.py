@@ -16,7 +16,7 @@ from reconcile.core.records import FLOP
 from reconcile.core.registry import known_counters
 from reconcile.engine.booking import Booking, book
 from reconcile.pages import HERE, names, page
-from reconcile.work import Work, registered_formulas, registered_variants
+from reconcile.work import Work, registered_formulas
 from reconcile.work import load as load_formulas
 from tests.cli.conftest import Stub, stub  # noqa: F401
 from tests.pages.reading import SLOW, THERE, numbers, programs, value
@@ -119,8 +119,8 @@ def test_every_formula_says_which_tests_hold_it(wanted: dict[str, str]) -> None:
     load_formulas()
     entries = [
         *registered_formulas().values(),
-        *registered_variants("complex").values(),
-        *registered_variants("sparse").values(),
+        *registered_formulas("complex").values(),
+        *registered_formulas("sparse").values(),
     ]
     modules = {module_of(entry) for entry in entries if not entry.zero_reason}
     assert sorted(modules) == sorted(HELD)

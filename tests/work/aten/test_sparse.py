@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-from reconcile.core.records import STORED, Tensor  # noqa: E402
-from reconcile.core.work import SINGLE_COMPONENTS  # noqa: E402
-from reconcile.work import ZERO, UnknownWork, Work, known_part, load, registered_variants, work_of  # noqa: E402
-from tests.work.beside_torch import RELAXED, SMALL, data  # noqa: E402
-from tests.work.counting import Accumulator, Tally  # noqa: E402
-from tests.work.records_by_hand import make  # noqa: E402
-from tests.work.torch_records import record  # noqa: E402
+from reconcile.core.records import STORED, Tensor
+from reconcile.core.work import SINGLE_COMPONENTS
+from reconcile.work import ZERO, UnknownWork, Work, known_part, load, registered_formulas, work_of
+from tests.work.beside_torch import RELAXED, SMALL, data
+from tests.work.counting import Accumulator, Tally
+from tests.work.records_by_hand import make
+from tests.work.torch_records import record
 
 load()
 pytestmark = [pytest.mark.filterwarnings("ignore:Sparse "), pytest.mark.filterwarnings("ignore:torch.sparse")]
@@ -112,7 +111,7 @@ def test_what_the_record_does_not_say_is_unknown():
             )
         )
     assert STORED not in make("aten.mm", shapes, [(3, 2)]).attrs
-    assert [name for name in registered_variants("sparse") if not hasattr(torch.ops.aten, name[5:])] == []
+    assert [name for name in registered_formulas("sparse") if not hasattr(torch.ops.aten, name[5:])] == []
 
 
 def pairs_of(first, second):
