@@ -34,8 +34,8 @@ from .model_facts import (
     read_configuration,
     stacks,
 )
-from .table import FORMULAS, count_of, parts
-from .terms import ALL_EXPERTS, ATTENTION, HEAD, PARAMETER, WHOLE, Formula, Term
+from .table import FORMULAS, parts
+from .terms import ALL_EXPERTS, ATTENTION, HEAD, PARAMETER, WHOLE, Formula, Term, count_of
 
 Place = tuple[str, dict[str, Any]]
 """Where a term is, and its facts there."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ....core.records import Op
 from ....work import Work
 from ..rulebook import RuleBook
-from .table import FORMULAS, count_of, parts
-from .terms import Term
+from .table import FORMULAS, parts
+from .terms import Term, count_of
 
 BOOK = RuleBook("formula", "torch", {})
 """Sources are spelled out in the table of terms."""

@@ -15,12 +15,14 @@ prediction.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 Facts = dict[str, Any]
 Count = Callable[[Facts], int]
+Refusal = tuple[Callable[[Facts], Any], str]
+"""Which configurations a source does not cover, and the sentence for one, with the names of facts in braces."""
 
 PARAMETER = "parameter"
 WEIGHTS = "weights"
@@ -49,6 +51,7 @@ PREDICTED = "prediction-layers-counted"
 ACROSS = "attention-across-documents"
 LOOKUP = "lookup-as-product"
 NORMS = "parameters-as-products"
+TOKENS = "tokens-assumed"
 WIDE = "width-assumed"
 
 
@@ -59,6 +62,10 @@ class Assumption(NamedTuple):
     cause: str
     facts: Callable[[Facts], Facts]
     formula: str
+
+    def when(self, holds: Callable[[Facts], Any], words: str = "") -> Assumption:
+        """The assumption where this holds, and none elsewhere; ``words`` say so in print, behind the reason."""
+        return self._replace(facts=lambda f: self.facts(f) if holds(f) else {}, formula=self.formula + words)
 
 
 class Term(NamedTuple):
@@ -79,7 +86,7 @@ class Term(NamedTuple):
     kind: str
     count: Count
     formula: str
-    source: str
+    source: str = ""
     assumes: tuple[Assumption, ...] = ()
     passes: tuple[int, int] = (1, 3)
     cause: str = ""
@@ -104,20 +111,41 @@ class Formula(NamedTuple):
         terms: Its terms, whose sum it is.
         forward: Whether it counts a forward pass by itself; False if its source states a training step only.
         cache: Whether it counts the keys of a cache.
-        reads: The facts of the configuration that it needs.
         packed: Whether it is given the lengths of packed documents.
         frozen: How many passes of a training step it charges a frozen parameter.
-        refuses: Gives the sentence for a configuration that its source does not cover, '' for one that it does.
+        refusals: The configurations that its source does not cover.
     """
 
     summary: str
     terms: tuple[Term, ...]
-    forward: bool = True
+    forward: bool = False
     cache: bool = False
-    reads: tuple[str, ...] = ()
     packed: bool = False
     frozen: int = 3
-    refuses: Callable[[Facts], str] = lambda facts: ""
+    refusals: Sequence[Refusal] = ()
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The facts of the configuration that it needs: a formula of parameters alone needs none."""
+        kinds = {term.kind: term.assumes for term in self.terms}
+        if WEIGHTS in kinds:
+            return ("L", "h", "n", "d", "k", "f", "V", "m")
+        width = () if WIDE in (assumption.cause for assumption in kinds.get(ATTENTION, ())) else ("d",)
+        return ("L", "h", "n", *width) if ATTENTION in kinds else ()
+
+    def refuses(self, facts: Facts) -> str:
+        """The sentence for a configuration that its source does not cover, '' for one that it does."""
+        return next((sentence.format_map(facts) for holds, sentence in self.refusals if holds(facts)), "")
+
+
+def formula(summary: str, *terms: Term, packed: bool = False, **more: Any) -> Formula:
+    """The formula that is the sum of these terms. One that is not given the lengths of ``packed`` documents takes a sequence for
+    one."""
+    unpacked = [
+        term if packed or term.kind not in (ATTENTION, SCORES) else term._replace(assumes=(ONE_SEQUENCE, *term.assumes))
+        for term in terms
+    ]
+    return Formula(summary, tuple(unpacked), packed=packed, **more)
 
 
 def assume_facts(term: Term, facts: Facts, number: int) -> Facts:
@@ -127,9 +155,11 @@ def assume_facts(term: Term, facts: Facts, number: int) -> Facts:
     return facts
 
 
-def deviation(term: Term, facts: Facts, index: int) -> int:
-    """The amount that one assumption adds to the count, after those before it."""
-    return term.count(assume_facts(term, facts, index + 1)) - term.count(assume_facts(term, facts, index))
+def count_of(term: Term, index: int | None, facts: Facts) -> int:
+    """What a part counts in one pass: the base of a term (``index`` None), or the difference that an assumption makes after those
+    before it."""
+    before = term.count(assume_facts(term, facts, index or 0))
+    return before if index is None else term.count(assume_facts(term, facts, index + 1)) - before
 
 
 # parameters
@@ -141,30 +171,17 @@ def every(facts: Facts) -> int:
     return count * int(facts["a"]) // int(facts["E"]) if facts["routed"] else count
 
 
-def without_tables(facts: Facts) -> int:
-    """Each parameter that is no weight of an nn.Embedding; a tied head is the embedding's."""
-    return 0 if facts["embedding"] else every(facts)
+def is_untied(facts: Facts) -> bool:
+    """Whether a parameter is a table of nn.Embedding that is not the head's weight as well."""
+    return bool(facts["embedding"]) and len(facts["owners"]) == 1
 
 
-def without_positions(facts: Facts) -> int:
-    """Each parameter but for tables of nn.Embedding with as many rows as the configuration has positions."""
-    return 0 if facts["embedding"] and facts["positions"] else every(facts)
-
-
-def without_embeddings(facts: Facts) -> int:
-    """Each parameter but for tables that are not tied to the head."""
-    return 0 if facts["embedding"] and len(facts["owners"]) == 1 else every(facts)
-
-
-def without_untied_tables(facts: Facts) -> int:
-    """Each parameter; without tables only in a model whose head has a weight of its own."""
-    return 0 if facts["embedding"] and not facts["tied"] else every(facts)
-
-
-def products_only(facts: Facts) -> int:
-    """Each matrix inside a layer."""
-    return every(facts) if facts["inside"] and len(facts["shape"]) > 1 else 0
-
+EVERY_PARAMETER = Term(PARAMETER, every, "numel B T")
+WITHOUT_TABLES = Term(
+    PARAMETER, lambda f: 0 if f["embedding"] else every(f), "numel B T; 0 for a weight of nn.Embedding"
+)
+UNTIED_FORMULA = "numel B T; 0 for an untied table"
+WITHOUT_UNTIED = Term(PARAMETER, lambda f: 0 if is_untied(f) else every(f), UNTIED_FORMULA + "; experts times a / E")
 
 # products
 
@@ -198,17 +215,13 @@ def router(facts: Facts) -> int:
     return int(facts["h"]) * int(facts["E"]) * int(facts["tokens"]) if facts["moe"] else 0
 
 
-def lengths(facts: Facts) -> list[int]:
-    """The lengths of the documents in a sequence: that of the whole one, unless documents are packed into it."""
-    return [int(length) for length in facts.get("lengths") or [facts["T"]]]
-
-
 def halves(facts: Facts, of: Callable[[int, int], int]) -> Facts:
-    """Twice the pairs of a query and a key in a sequence: the sum of what ``of`` gives for each document's length, and the keys
-    that its last token sees: those in the cache and in the document, or those of them in the layer's window."""
+    """Twice the pairs of a query and a key in a sequence: the sum of what ``of`` gives for each document's length (that of the
+    whole sequence, unless documents are packed into it), and the keys that its last token sees: those in the cache and in the
+    document, or those of them in the layer's window."""
     cached = int(facts.get("context") or 0)
-    seen = [(n, min(int(facts.get("window") or n + cached), n + cached)) for n in lengths(facts)]
-    return {"halves": sum(of(n, keys) for n, keys in seen)}
+    lengths = [int(n) for n in facts.get("lengths") or [facts["T"]]]
+    return {"halves": sum(of(n, min(int(facts.get("window") or n + cached), n + cached)) for n in lengths)}
 
 
 def attention(facts: Facts) -> int:
@@ -224,30 +237,22 @@ def count_full_attention(facts: Facts) -> int:
     return 0 if facts.get("linear") else attention(facts)
 
 
-def latent_norms(facts: Facts) -> int:
-    """The norms of latent attention, each of its parameters once per token."""
-    return (int(facts.get("rq") or 0) + int(facts["rkv"])) * int(facts["tokens"]) if facts.get("rkv") else 0
-
-
-def head(facts: Facts) -> int:
-    """The head's product; ``quarters`` of it are counted."""
-    return int(facts["h"]) * int(facts["V"]) * int(facts["tokens"]) * int(facts.get("quarters", 4)) // 4
-
-
 def lookup(facts: Facts) -> int:
     """A product of every token with the table of tokens."""
     return int(facts["h"]) * int(facts["V"]) * int(facts["tokens"])
 
 
-def untied_lookup(facts: Facts) -> int:
-    """That product, unless the table is the head's."""
-    return 0 if facts["tied"] else lookup(facts)
-
-
-def softmax(facts: Facts) -> int:
-    """Three operations for every head and pair."""
-    return 3 * int(facts["B"]) * int(facts["n"]) * int(facts["T"]) ** 2
-
+FULL = "B n (d_qk + d_v) T^2"
+LAYER_PRODUCTS = Term(WEIGHTS, weights, "(h (q + 2 k d) + q h + h m f) B T")
+ROUTER_PRODUCT = Term(ROUTER, router, "h E B T")
+ATTENTION_PRODUCTS = Term(ATTENTION, attention, FULL)
+HEAD_PRODUCT = Term(HEAD, lambda f: lookup(f) * int(f.get("quarters", 4)) // 4, "h V B T")
+"""``quarters`` of it are counted."""
+LOOKUP_PRODUCT = Term(WHOLE, lookup, "h V B T", cause=LOOKUP, name="lookup")
+SOFTMAX = Term(
+    LAYER, lambda f: 3 * f["B"] * f["n"] * f["T"] ** 2, "3 B n T^2", cause=DIFFERS, plain=True, name="softmax"
+)
+"""Three operations for every head and pair."""
 
 # assumptions
 
@@ -265,9 +270,9 @@ LOCAL_HALF = HALF._replace(
 WINDOW = Assumption(
     "window",
     WINDOWED,
-    lambda f: halves(f, lambda n, keys: 2 * n * keys) if f.get("window") else {},
+    lambda f: halves(f, lambda n, keys: 2 * n * keys),
     "min(window, keys) keys for every token of a layer with a window",
-)
+).when(lambda f: f.get("window"))
 EXACT_HALF = Assumption(
     "T(T+1)/2",
     HALVED,
@@ -277,9 +282,9 @@ EXACT_HALF = Assumption(
 ONE_SEQUENCE = Assumption(
     "one document",
     ACROSS,
-    lambda f: {"lengths": [f["T"]]} if f.get("lengths") else {},
+    lambda f: {"lengths": [f["T"]]},
     "all T^2 pairs of a sequence, also those of two documents in it",
-)
+).when(lambda f: f.get("lengths"))
 ONE_WIDTH = Assumption(
     "width",
     WIDE,
@@ -291,38 +296,41 @@ EVEN_WIDTH = ONE_WIDTH._replace(
     formula="heads of h / n, whatever the configuration says",
 )
 """n of them are h wide, also where n does not divide h. A fraction of a multiply-add in a layer is left out."""
-ALL_KEYS = Assumption("key heads", DIFFERS, lambda f: {"k": f["n"]}, "as many key and value heads as query heads")
-TWO = Assumption("two matrices", DIFFERS, lambda f: {"m": 2}, "a feed-forward of two matrices")
-THREE = Assumption("three matrices", DIFFERS, lambda f: {"m": 3}, "a feed-forward of three matrices")
-FOUR_WIDE = Assumption("feed-forward", DIFFERS, lambda f: {"f": 4 * int(f["h"])}, "a feed-forward of 4 h")
-PADDED = Assumption(
+
+
+def differ(name: str, facts: Callable[[Facts], Facts], formula: str = "") -> Assumption:
+    """An assumption whose cause has no name of its own; in print it is its name, unless more is said."""
+    return Assumption(name, DIFFERS, facts, formula or name)
+
+
+ALL_KEYS = differ("key heads", lambda f: {"k": f["n"]}, "as many key and value heads as query heads")
+TWO = differ("two matrices", lambda f: {"m": 2}, "a feed-forward of two matrices")
+THREE = differ("three matrices", lambda f: {"m": 3}, "a feed-forward of three matrices")
+FOUR_WIDE = differ("feed-forward", lambda f: {"f": 4 * int(f["h"])}, "a feed-forward of 4 h")
+PADDED = differ(
     "padding",
-    DIFFERS,
     lambda f: {"V": -(-int(f["V"]) // 128) * 128},
     "V rounded up to a multiple of 128 (one tensor-parallel rank)",
 )
-THREE_QUARTERS = Assumption(
-    "quarter", DIFFERS, lambda f: {"quarters": 3}, "16 in the divisor of V also without checkpointing"
+ALL_ROUTED = differ(
+    "every layer", lambda f: {"moe": bool(f.get("E"))}, "experts in every layer, whatever the configuration says"
 )
-ALL_ROUTED = Assumption(
-    "every layer",
-    DIFFERS,
-    lambda f: {"moe": bool(f.get("E"))},
-    "experts in every layer, whatever the configuration says",
-)
-NO_SHARED = Assumption("no shared expert", DIFFERS, lambda f: {"ns": 0, "fs": 0}, "no shared expert")
-ONE_SHARED = Assumption(
-    "one shared expert", DIFFERS, lambda f: {"ns": min(int(f.get("ns", 0)), 1)}, "one shared expert"
-)
+NO_SHARED = differ("no shared expert", lambda f: {"ns": 0, "fs": 0})
+ONE_SHARED = differ("one shared expert", lambda f: {"ns": min(int(f.get("ns", 0)), 1)})
 
-# terms that many sources have; each cites its own lines
+# refusals
 
-EVERY = "numel B T"
-FULL = "B n (d_qk + d_v) T^2"
-PRODUCTS = "(h (q + 2 k d) + q h + h m f) B T"
-LOGITS = "h V B T"
-EVERY_PARAMETER = Term(PARAMETER, every, EVERY, "")
-LAYER_PRODUCTS = Term(WEIGHTS, weights, PRODUCTS, "")
-ROUTER_PRODUCT = Term(ROUTER, router, "h E B T", "")
-ATTENTION_PRODUCTS = Term(ATTENTION, attention, FULL, "")
-HEAD_PRODUCT = Term(HEAD, head, LOGITS, "")
+NO_LATENT: Refusal = (
+    lambda f: f.get("rkv"),
+    "its source has one width of a head, and this model's attention is latent (kv_lora_rank)",
+)
+NO_EXPERTS: Refusal = (lambda f: f.get("E"), "its source has no term for experts, and this model has {E}")
+NO_LINEAR: Refusal = (
+    lambda f: f.get("lk"),
+    "its source counts linear attention by terms of its own, which are not written here",
+)
+WINDOWLESS: Refusal = (
+    lambda f: f["windowless"],
+    "its source reads the width of a sliding window, and this model's config states none",
+)
+PLAIN_ONLY = (NO_EXPERTS, NO_LATENT)

@@ -4,8 +4,6 @@ verl reads the configuration as it was loaded: of a model that also reads images
 whose type (``whole``) is another.
 """
 
-from .papers import SIZES
-from .refusals import no_latent
 from .terms import (
     ALL_ROUTED,
     ATTENTION_PRODUCTS,
@@ -14,22 +12,21 @@ from .terms import (
     HEAD_PRODUCT,
     LAYER,
     LAYER_PRODUCTS,
-    LOGITS,
-    LOOKUP,
+    LOOKUP_PRODUCT,
+    NO_LATENT,
     NO_SHARED,
     NORMS,
     ONE_WIDTH,
     ROUTER_PRODUCT,
     THREE,
-    WHOLE,
     WINDOW,
     Assumption,
     Facts,
-    Formula,
+    Refusal,
     Term,
     count_full_attention,
+    formula,
     halves,
-    lookup,
     projections,
     weights,
 )
@@ -43,33 +40,31 @@ ROUTED = ("qwen2_moe", "qwen3_moe", "qwen3_vl_moe", "gpt_oss", "hy_v3")
 """Models with experts in every layer, whatever the configuration says."""
 DEEPSEEK, APERTUS, HYBRID = "deepseek_v3", "apertus", ("qwen3_5", "qwen3_5_moe")
 WINDOWS = ("gemma3_text", "gpt_oss")
-SHARED = (DEEPSEEK, "hy_v3")
-RAISES = ("glm4v",)
-"""Types whose function reads the sizes of a plain configuration, which theirs is not."""
 
-
-def verl_refuses(facts: Facts) -> str:
-    """The sentence for a model_type that verl lacks, and for images, experts or latent attention that its formula lacks."""
-    kind = facts["whole"]
-    if kind in RAISES:
-        return f"its source reads config.hidden_size, which a configuration of {kind!r} lacks, and raises there"
-    if kind not in (*DENSE, *PICTURES, *ROUTED, DEEPSEEK, *HYBRID):
-        return f"its source counts by config.model_type and has no formula for {kind!r}"
-    if facts.get("images"):
-        return "its source counts the encoder of images by terms of its own, which are not written here"
-    if facts.get("E") and kind in (*DENSE, *PICTURES):
-        return f"its source counts model_type {kind!r} as a dense model, and this one has experts"
-    return "" if kind == DEEPSEEK or not facts.get("rkv") else no_latent(facts)
+REFUSALS: tuple[Refusal, ...] = (
+    (
+        lambda f: f["whole"] == "glm4v",  # its function reads the sizes of a plain configuration, which it is not
+        "its source reads config.hidden_size, which a configuration of {whole!r} lacks, and raises there",
+    ),
+    (
+        lambda f: f["whole"] not in (*DENSE, *PICTURES, *ROUTED, DEEPSEEK, *HYBRID),
+        "its source counts by config.model_type and has no formula for {whole!r}",
+    ),
+    (
+        lambda f: f.get("images"),
+        "its source counts the encoder of images by terms of its own, which are not written here",
+    ),
+    (
+        lambda f: f.get("E") and f["whole"] in (*DENSE, *PICTURES),
+        "its source counts model_type {whole!r} as a dense model, and this one has experts",
+    ),
+    (lambda f: f["whole"] != DEEPSEEK and f.get("rkv"), NO_LATENT[1]),
+)
 
 
 def of_types(assumption: Assumption, *kinds: str) -> Assumption:
     """The assumption, made only for configurations of these types."""
-    return assumption._replace(facts=lambda f: assumption.facts(f) if f["whole"] in kinds else {})
-
-
-def of_others(assumption: Assumption, *kinds: str) -> Assumption:
-    """The assumption, made for configurations of all types but these."""
-    return assumption._replace(facts=lambda f: {} if f["whole"] in kinds else assumption.facts(f))
+    return assumption.when(lambda f: f["whole"] in kinds)
 
 
 def linear_layer(facts: Facts) -> bool:
@@ -93,51 +88,32 @@ def verl_weights(facts: Facts) -> int:
     )
 
 
-def state_updates(facts: Facts) -> int:
-    """Five operations for each element of the state of linear attention, which a step has three times."""
-    return (
-        5 * int(facts["lkd"]) * int(facts["lvd"]) * int(facts["lv"]) * int(facts["tokens"])
-        if linear_layer(facts)
-        else 0
-    )
-
-
-def apertus_norms(facts: Facts) -> int:
-    """The norms of queries and keys, as Apertus has them there: h and k d wide."""
-    if facts["whole"] != APERTUS:
-        return 0
-    return (int(facts["h"]) + int(facts["k"]) * int(facts["d"])) * int(facts["tokens"])
-
-
-KEPT = of_types(WINDOW, *WINDOWS)
 HALVED = HALF._replace(
     facts=lambda f: halves(dict(f, window=f.get("window") if f["whole"] in WINDOWS else 0), lambda n, keys: n * keys),
     formula="attention on half of the T^2 pairs; with a window of w, which Gemma 3 and gpt-oss have, on T w / 2",
 )
+EVERY_LAYER, NARROW = of_types(ALL_ROUTED, *ROUTED, *HYBRID), of_types(ONE_WIDTH, *PICTURES)
 
-TERMS = (
-    LAYER_PRODUCTS.cite(
-        VERL + ":92-216, 271-451, 454-675", of_types(ONE_WIDTH, *PICTURES), of_others(THREE, APERTUS),
-        of_types(ALL_ROUTED, *ROUTED, *HYBRID), of_others(NO_SHARED, *SHARED, *HYBRID), count=verl_weights,
-    ),
-    ROUTER_PRODUCT.cite(VERL + ":171-216, 322-451, 562-675", of_types(ALL_ROUTED, *ROUTED, *HYBRID)),
-    ATTENTION_PRODUCTS.cite(
-        VERL + ":92-216, 322-451, 454-675", of_types(ONE_WIDTH, *PICTURES), KEPT, HALVED, count=count_full_attention
-    ),
-    Term(
-        LAYER, state_updates, "5 d_k d_v n_v B T of linear attention", VERL + ":311-319", cause=DIFFERS, plain=True,
-        name="recurrence",
-    ),
-    Term(LAYER, apertus_norms, "(h + k d) B T of Apertus", VERL + ":522-559", cause=NORMS, name="norms"),
-    Term(WHOLE, lookup, LOGITS, VERL + ":92-124", cause=LOOKUP, name="lookup"),
-    HEAD_PRODUCT.cite(VERL + ":92-124"),
-)  # fmt: skip
-
-FORMULA = Formula(
+FORMULA = formula(
     "verl, flops_counter: a formula by the configuration's model_type; attention on half of the pairs, head and look-up",
-    TERMS,
-    forward=False,
-    reads=SIZES,
+    LAYER_PRODUCTS.cite(
+        VERL + ":92-216, 271-451, 454-675", NARROW, THREE.when(lambda f: f["whole"] != APERTUS), EVERY_LAYER,
+        NO_SHARED.when(lambda f: f["whole"] not in (DEEPSEEK, "hy_v3", *HYBRID)), count=verl_weights,
+    ),
+    ROUTER_PRODUCT.cite(VERL + ":171-216, 322-451, 562-675", EVERY_LAYER),
+    ATTENTION_PRODUCTS.cite(
+        VERL + ":92-216, 322-451, 454-675", NARROW, of_types(WINDOW, *WINDOWS), HALVED, count=count_full_attention
+    ),
+    Term(  # operations for each element of the state, which a step has three times
+        LAYER, lambda f: 5 * f["lkd"] * f["lvd"] * f["lv"] * f["tokens"] if linear_layer(f) else 0,
+        "5 d_k d_v n_v B T of linear attention", VERL + ":311-319", cause=DIFFERS, plain=True, name="recurrence",
+    ),
+    Term(  # of queries and keys, as Apertus has them there
+        LAYER, lambda f: (f["h"] + f["k"] * f["d"]) * f["tokens"] if f["whole"] == APERTUS else 0,
+        "(h + k d) B T of Apertus", VERL + ":522-559", cause=NORMS, name="norms",
+    ),
+    LOOKUP_PRODUCT.cite(VERL + ":92-124"),
+    HEAD_PRODUCT.cite(VERL + ":92-124"),
     packed=True,
-    refuses=verl_refuses,
-)
+    refusals=REFUSALS,
+)  # fmt: skip
