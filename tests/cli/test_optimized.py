@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import ast
 import json
-import sys
 from pathlib import Path
 
 import click
-import pytest
 from click.testing import CliRunner
 
 from reconcile.cli import cli
@@ -18,21 +16,6 @@ from reconcile.worker.main import Worker
 from tests.programs import output_of
 from tests.workers import request
 
-MODULE = '''"""A module.
-
-With a second line."""
-
-
-class Made:
-    """A class."""
-
-
-    def inside(self):
-        """A method."""
-
-
-def bare(): ...
-'''
 HELP = """
 import json
 import click
@@ -54,21 +37,6 @@ def test_help_is_the_same() -> None:
     shown = [CliRunner().invoke(cli, [*name.split(), "--help"]).output for name in names]
     assert say(HELP) == shown
     assert len(set(shown)) == len(names)
-
-
-def test_documentation_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "documented.py").write_text(MODULE)
-    code = (
-        f"import json, sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "import documented as it; from reconcile.worker.introspect import documentation\n"
-        "found = [documentation(x) for x in (it, it.Made, it.Made.inside, it.bare)]\n"
-    )
-    expected = ["A module.\n\nWith a second line.", "A class.", "A method.", ""]
-    assert say(f"{code}print(json.dumps(found))") == expected
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    here: dict[str, object] = {}
-    exec(code, here)
-    assert here["found"] == expected
 
 
 def test_documentation_of_what_has_no_source() -> None:

@@ -131,7 +131,9 @@ def test_metadata(wheel: Path) -> None:
         "tomli",
     }
     assert "Requires-Python: >=3.10" in metadata.splitlines()
-    assert "reconcile = reconcile.cli:main" in archive.read(f"{info}/entry_points.txt").decode()
+    entry_points = archive.read(f"{info}/entry_points.txt").decode()
+    assert "reconcile = reconcile.cli:main" in entry_points
+    assert "reconcile = reconcile.pytest_plugin" in entry_points
 
 
 def test_the_lock_pins_exactly() -> None:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from click.testing import CliRunner
 
-from reconcile.cli import cli
 from reconcile.core.results import Statement
 from reconcile.launch.environments.definitions import load
 from reconcile.launch.environments.provision import ensure
@@ -48,12 +44,3 @@ def test_keras_flops_counts_a_batch_of_one_in_any_model(env: str) -> None:
     assert (one.from_total, one.to_total) == (two.from_total, two.to_total)
     frozen = statement("conv_only", "tf.profiler@frozen", env, batch="2")
     assert frozen.from_total == 2 * (one.from_total or 0)
-
-
-def test_a_recipe_runs_where_it_was_published(tmp_path: Path) -> None:
-    args = ["run", "--model", "conv1x1", "--environment", "tf-2.3.1", "--counter", "tf.profiler@frozen_pb"]
-    done = CliRunner().invoke(cli, [*args, "--out", str(tmp_path), "--quiet"])
-    assert done.exit_code == 0, done.output
-    report = (tmp_path / "conv1x1.md").read_text()
-    assert "tensorflow | 2.3.1" in report or "tensorflow 2.3.1" in report
-    assert "--environment tf-2.3.1" in report

@@ -57,8 +57,3 @@ def check(name: str, lines: Callable[[str], list[str]]) -> None:
     for file, number in [*cited, *(c for source in known for c in CITED.findall(source) if " (" not in source)]:
         where = full.get(Path(file).name, file)
         assert lines(where)[int(number) - 1].strip(), f"{where}:{number} is blank"
-
-
-def test_a_blank_line_is_seen() -> None:
-    blank = next(i for i, line in enumerate(lines("thop/profile.py"), 1) if not line.strip())
-    assert not lines("thop/profile.py")[blank - 1].strip()

@@ -3,12 +3,10 @@ report adds up to the same."""
 
 from __future__ import annotations
 
-import csv
 import io
 import itertools
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -20,7 +18,6 @@ from reconcile.core.results import LayerRow, Residual
 from reconcile.engine.answer import Answer
 from reconcile.engine.breakdown import Part
 from reconcile.report import folds, reports
-from reconcile.report.csv import layers_csv
 from reconcile.report.folds import list_shares
 from reconcile.report.markdown import to_markdown
 from reconcile.report.terminal.tables import statement_table
@@ -250,29 +247,12 @@ def test_the_folded_statement_adds_up() -> None:
     assert opening + sum(causes) == end
 
 
-def test_the_csv_has_every_layer() -> None:
-    result = grown(32, 7)
-    rows = list(csv.DictReader(io.StringIO(layers_csv(result))))
-    assert [row["layer"] for row in rows] == [row.layer for row in result.layers]
-    for row, layer in zip(rows, result.layers, strict=True):
-        cells = {column: int(cell or 0) for column, cell in row.items() if column != "layer"}
-        assert cells["work (tf)"] == layer.work["tf"]
-        added = [value for column, value in cells.items() if column.startswith(f"{samples.FROZEN}: ")]
-        assert cells[samples.FROZEN] + sum(added) == layer.work["tf"]
-
-
 def test_the_table_of_layers_lies_beside_a_folded_report_only() -> None:
     texts = reports.render(grown(32), ("md",))
     assert set(texts) == {"md", "layers.csv"}
     assert "[toy.layers.csv](toy.layers.csv)" in str(texts["md"])
     assert set(reports.render(grown(4), ("md",))) == {"md"}
     assert set(reports.render(grown(32), ("csv",))) == {"csv"}
-
-
-def test_the_table_beside_a_report_is_no_format_of_it(tmp_path: Path) -> None:
-    for end in ("md", "layers.csv"):
-        (tmp_path / f"toy.{end}").touch()
-    assert reports.find_formats(tmp_path, "toy") == ("md",)
 
 
 def test_a_row_that_shows_anything_else_stays_apart() -> None:

@@ -14,22 +14,6 @@ from reconcile.drift.github import _cut_lines
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="file names are text elsewhere")
 NAME = os.fsdecode(b"m\xff")
-PAIR = """
-from reconcile.model_zoo.pair import Input, Pair
-
-PAIR = Pair("odd", {"rows": 3})
-
-def inputs(p):
-    return [Input("x", (p.rows, 4))]
-
-def build_torch(p):
-    import torch
-
-    class Layer(torch.nn.Linear):
-        pass
-
-    return Layer(4, 5, bias=False)
-"""
 
 
 def reconcile(*words: str) -> tuple[int, str]:
@@ -53,17 +37,6 @@ def test_a_model_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {path.suffix: path.read_bytes().decode() for path in Path(NAME).iterdir()}
     assert set(texts) == {".md", ".csv", ".json", ".html"}
     assert [suffix for suffix, text in texts.items() if "udcff" not in text and suffix != ".csv"] == []
-
-
-@pytest.mark.frameworks
-@pytest.mark.slow
-def test_a_pair_file_and_its_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path(f"{NAME}.py").write_text(PAIR)
-    words = ("check", "--model", f"./{NAME}.py", "--counter", "thop", "--baselines", NAME)
-    assert reconcile(*words, "--update")[0] == 0
-    code, said = reconcile(*words, "--format", "github")
-    assert (code, "unchanged" in said) == (0, True)
 
 
 def test_parts_of_reports() -> None:

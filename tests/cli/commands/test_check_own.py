@@ -30,16 +30,6 @@ def call(*args: str) -> Result:
     return CliRunner().invoke(cli, args, prog_name="reconcile")
 
 
-def test_without_a_baseline_the_command_to_type_is_said(folder: Path) -> None:
-    said = call(*CHECK)
-    assert said.exit_code == 2
-    remedy = f"reconcile {' '.join(CHECK)} --update"
-    assert said.stderr.endswith(
-        f"there is no baseline reports/baselines/net.Net/current.json. Take one with: {remedy}\n"
-    )
-    assert said.stdout == ""
-
-
 def test_a_comment_without_a_baseline_says_how_to_take_one(folder: Path) -> None:
     said = call(*CHECK, "--format", "github")
     assert said.exit_code == 2

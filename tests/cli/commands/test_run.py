@@ -128,13 +128,6 @@ def test_formats(stub: Stub) -> None:
     assert not stub.requests[0].every_convention  # only the page shows more than one
 
 
-def test_the_same_run_writes_the_same_bytes(stub: Stub) -> None:
-    stub.run()
-    first = {p.name: p.read_bytes() for p in stub.folder.iterdir()}
-    stub.run()
-    assert {p.name: p.read_bytes() for p in stub.folder.iterdir()} == first
-
-
 def test_reports_name_no_folder_of_this_machine(stub: Stub, tmp_path: Path) -> None:
     formulas = tmp_path / "f.py"
     stub.run("--formulas", str(formulas))
@@ -168,19 +161,6 @@ def test_any_two_ends(stub: Stub, args: tuple[str, ...], ends: str) -> None:
     assert result.exit_code == 0, result.output
     assert f"From {ends}\n" in result.stdout
     assert f"## From {ends}\n" in (stub.folder / "toy.md").read_text()
-
-
-def test_pictures_are_drawn_anew_unless_formats_are_named(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reconcile.report.pictures.charts.can_draw", lambda: True)
-    monkeypatch.setattr("reconcile.report.pictures.charts.require", lambda: None)
-    monkeypatch.setattr("reconcile.report.pictures.charts.draw", lambda *_: {"waterfall.svg": "<svg>new</svg>"})
-    stub.folder.mkdir()
-    picture = stub.folder / "toy.waterfall.svg"
-    picture.write_text("old")
-    assert stub.run("--format", "md").exit_code == 0
-    assert picture.read_text() == "old"
-    assert stub.run().exit_code == 0
-    assert picture.read_text() == "<svg>new</svg>"
 
 
 def test_pictures_are_files_beside_the_report_which_shows_them(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
