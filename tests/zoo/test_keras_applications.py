@@ -1,12 +1,11 @@
-"""keras.applications on both backends: what is traced is the closed form, and every counter is explained layer by layer."""
+"""keras.applications on both backends: the committed sweep has closed forms and what papers print, and a model run again gives
+its rows, explained layer by layer."""
 
 from __future__ import annotations
 
 import csv
-import json
-from collections.abc import Mapping
+from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,12 +13,7 @@ from reconcile.core.causes import State
 from reconcile.engine.verdict import verdict
 from reconcile.launch.request import RunRequest
 from reconcile.workflow import run
-from tests.programs import output_of
 from tests.zoo import convolutional as conv
-
-pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
-
-HERE = Path(__file__).parent
 
 CLOSED = {
     "ResNet50": conv.resnet50(224, 1000),
@@ -31,9 +25,6 @@ CLOSED = {
     "VGG16": conv.vgg16(224, 1000),
 }
 """Multiply-adds of the networks that the zoo has, too, at the same size: Keras' definitions are the same ones."""
-
-SMALL = ("MobileNetV3Small", "VGG16")
-"""Those that `make slow` traces; `make fresh` traces all."""
 
 PUBLISHED = {
     "MobileNet": (569, 6),  # arXiv:1704.04861, table 4
@@ -61,67 +52,47 @@ WHOLE = ("MobileNetV3Small", "DenseNet121", "ConvNeXtTiny", "EfficientNetV2B0", 
 SAMPLE = ("MobileNetV3Small",)
 
 
-COMMITTED = HERE.parents[1] / "reports" / "keras.applications" / "sweep.csv"
-
-
-def committed(name: str) -> list[dict[str, str]]:
-    """What the committed sweep (`make keras`) says of a model, a row per counter and trace."""
-    with COMMITTED.open(newline="") as file:
-        return [row for row in csv.DictReader(file) if row["model"] == f"keras.applications.{name}"]
-
-
-def traces(*names: str) -> dict[str, dict[str, Any]]:
-    """What these models do, or all."""
-    printed = output_of(HERE / "keras_traces.py", *names, KERAS_BACKEND="torch")
-    found: dict[str, dict[str, Any]] = json.loads(printed.splitlines()[-1])
+def committed() -> dict[str, list[dict[str, str]]]:
+    """What the committed sweep (`make keras`) says of each model, a row per counter and trace."""
+    found: dict[str, list[dict[str, str]]] = defaultdict(list)
+    with (Path(__file__).parents[2] / "reports/keras.applications/sweep.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            found[row["model"].removeprefix("keras.applications.")].append(row)
     return found
 
 
-@pytest.fixture(scope="module")
-def traced() -> Mapping[str, Mapping[str, Any]]:
-    return traces()
+SWEEP = committed()
+WORK = {name: [int(row["work"]) for row in rows if row["counter"] == "trace"] for name, rows in SWEEP.items()}
+"""FLOPs of each model in either framework."""
 
 
-@pytest.mark.heavy
-def test_every_model_is_traced_on_meta_or_refused_by_keras(traced: Mapping[str, Mapping[str, Any]]) -> None:
-    assert len(traced) >= 40
-    assert {name: row["refused"] for name, row in traced.items() if "refused" in row} == REFUSED
-    rest = {name: row for name, row in traced.items() if "refused" not in row}
-    assert {name: (row["device"], row["unknown"]) for name, row in rest.items()} == dict.fromkeys(rest, ("meta", []))
-
-
-def test_what_is_traced_is_the_closed_form() -> None:
-    found = traces(*SMALL, *REFUSED)
-    assert {name: row["refused"] for name, row in found.items() if "refused" in row} == REFUSED
-    assert {name: found[name]["macs"] for name in SMALL} == {name: CLOSED[name] for name in SMALL}
-
-
-@pytest.mark.heavy
-def test_every_closed_form_is_what_is_traced(traced: Mapping[str, Mapping[str, Any]]) -> None:
-    assert {name: traced[name]["macs"] for name in CLOSED} == CLOSED
-
-
-@pytest.mark.heavy
-def test_what_is_traced_is_what_papers_print(traced: Mapping[str, Mapping[str, Any]]) -> None:
+def test_what_is_traced_is_the_closed_form_and_what_papers_print() -> None:
+    assert {name: WORK[name] for name in CLOSED} == {name: [2 * macs] * 2 for name, macs in CLOSED.items()}
     off = {
-        name: traced[name]["macs"] for name, (digits, power) in PUBLISHED.items()
-        if abs(traced[name]["macs"] - digits * 10**power) > 10**power * (1 if name == "MobileNetV2" else 0.5)
+        name: WORK[name] for name, (digits, power) in PUBLISHED.items()
+        if abs(WORK[name][0] / 2 - digits * 10**power) > 10**power * (1 if name == "MobileNetV2" else 0.5)
     }  # fmt: skip
     assert off == {}
 
 
-@pytest.mark.heavy
-def test_the_committed_sweep_is_of_every_model_and_not_stale(traced: Mapping[str, Mapping[str, Any]]) -> None:
-    for name, row in traced.items():
-        rows = {(r["framework"], r["counter"]): r for r in committed(name)}
-        assert rows["tf", "trace"]["work"] != "", name
-        assert {r["residual"] for r in rows.values() if r["counter"] not in ("", "trace")} == {"0"}
-        if name in REFUSED:
-            assert rows["torch", ""]["reason"].endswith(REFUSED[name])
-        else:
-            assert int(rows["torch", "trace"]["work"]) == int(rows["tf", "trace"]["work"]) == 2 * row["macs"], name
+def test_every_model_is_reconciled_or_refused_by_keras() -> None:
+    rows = [row for held in SWEEP.values() for row in held]
+    assert {row["residual"] for row in rows if row["counter"] not in ("", "trace")} == {"0"}
+    assert {name: len(set(work)) for name, work in WORK.items()} == dict.fromkeys(SWEEP, 1)
+    refused = {name: row["reason"] for name, held in SWEEP.items() for row in held if not row["counter"]}
+    assert {name: reason.partition("raised ValueError: ")[2] for name, reason in refused.items()} == REFUSED
 
 
+@pytest.mark.frameworks
+@pytest.mark.slow
+def test_the_sweep_is_of_every_model() -> None:
+    import keras
+
+    assert {name for name, each in vars(keras.applications).items() if callable(each)} == set(SWEEP)
+
+
+@pytest.mark.frameworks
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.heavy if name not in SAMPLE else ()) for name in WHOLE]
 )
@@ -135,5 +106,5 @@ def test_every_counter_is_explained_layer_by_layer(name: str) -> None:
     (figure,) = verdict(result).figures
     assert (figure.frameworks, figure.flops % 2) == (("tf", "torch"), 0)
     assert figure.macs == CLOSED.get(name, figure.macs)
-    rows = {row["counter"]: row["reported"] for row in committed(name) if row["counter"] != "trace"}
+    rows = {row["counter"]: row["reported"] for row in SWEEP[name] if row["counter"] != "trace"}
     assert rows == {ledger.counter: str(ledger.total) for ledger in result.ledgers}, "stale: make keras"
