@@ -163,12 +163,6 @@ def test_what_is_no_baseline_is_refused_with_what_to_do(path: Path, name: str) -
     assert "\n" not in said
 
 
-def test_a_file_that_is_not_there_or_no_file(tmp_path: Path) -> None:
-    for wrong in (tmp_path / "no.json", tmp_path):
-        with pytest.raises(UsageError):
-            baselines.load(wrong)
-
-
 def test_another_models_or_other_parameters_are_refused(path: Path) -> None:
     baselines.save(path, take())
     held = baselines.load(path)

@@ -8,10 +8,15 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from . import commands, mutate
-from .commands import command
+from .audit import ROOT
+from .commands import HERE, SMALL, command
 from .harness import Target
-from .texts import BASELINES, DEEP, VALUES
 
+BASELINES = f"{HERE}/{SMALL.parents[1].relative_to(ROOT)}"
+DEEP = 5000
+"""Digits beyond Python's limit."""
+VALUES = ('0 -1 2.5 1e3 nan inf true "2" 0x10 [1] {a=1} 1979-05-27 ' + "9" * DEEP + " 1" + "0" * 400).split()
+"""What stands behind an equals sign where a number is wanted."""
 RETURNS = (
     "Work(mul=2.5)", "Work(mul=-5)", "Work(mul=True)", "Work(mul='2')", "Work(mul=None)", "Work(mul=10**4000)", "Work(mul=3)",
     "Work(mac=float('nan'))", "Work(1,2,3,4,5,6,7)", "Work(mul=op.inputs[0].shape[0])", "Work", "op", "7", "None", "'x'",

@@ -12,10 +12,9 @@ from random import Random
 
 from . import commands, mutate
 from .audit import ROOT
-from .commands import BASELINE, HERE, SMALL, command
+from .commands import BASELINE, SMALL, command
 from .harness import Target, drawn
 
-COMMITTED = f"{HERE}/reports/baselines/gru_demo/current.json"
 WRITES = ("--format", "csv", "--out", "{out}")
 RANGE = '"1 ""<default domain>:aten::mm, op_id = 1, sizes = [[2, 3], [3, 4]], input_op_ids = [(0,-1)]:none"" "'
 NCU = (
@@ -171,6 +170,8 @@ def spoil(good: str, most: int) -> Iterator[str]:
 def inputs(rng: Random) -> bytes:
     """A command on a file that was good."""
     reader = rng.choice([one for one in READERS.values() if ":" not in one.words[0]])
+    if reader.file.endswith(".json") and rng.random() < 0.7:
+        return command(reader.words, {reader.file: mutate.tree(rng, json.loads(reader.good))})
     return command(reader.words, {reader.file: mutate.text(rng, reader.good, WORDS)})
 
 

@@ -72,12 +72,6 @@ FAILURES = [
 CHEAP = ("die",)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("how", "under", "timeout", "said"), FAILURES)
-def test_one_counter_fails_alone(how, under, timeout, said):
-    check_failed_alone(_run(timeout, how=how, under=under)[0], under, said)
-
-
 @pytest.mark.parametrize(
     ("package", "title", "framework"), [("tensorflow", "TensorFlow", "tf"), ("torch", "PyTorch", "torch")]
 )
@@ -99,14 +93,6 @@ def test_a_framework_without_a_release_for_this_python_says_for_which_it_has_one
     request = RunRequest("gru_demo")
     assert "flop-reconcile[torch]" in describe_lacking(torch, request)
     assert "only up to 3.9" in describe_lacking(torch._replace(newest_python=(3, 9)), request)
-
-
-@pytest.mark.slow
-def test_a_missing_counter_is_named():
-    result, ledgers = _run(without="thop")
-    assert result.exit_code == 3
-    assert "thop is not installed" in ledgers["thop"].reason
-    assert ledgers["fvcore"].state is State.EQUAL
 
 
 def test_bad_override_is_a_usage_error():

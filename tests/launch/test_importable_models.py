@@ -15,8 +15,7 @@ import pytest
 import reconcile
 from reconcile import workflow
 from reconcile.core import registry
-from reconcile.core.atomic import safe
-from reconcile.core.errors import NotInResult, PackageMissing, ReconcileError, UsageError
+from reconcile.core.errors import UsageError
 from reconcile.engine.answer import Answer
 from reconcile.launch import importable_models
 from reconcile.launch.request import RunRequest
@@ -139,29 +138,3 @@ def test_a_function_of_the_main_program_cannot_be_found(monkeypatch: pytest.Monk
         UsageError, match="Net, which is defined in the main program, where a worker process cannot find it"
     ):
         reconcile.run(torch=Net, isolated=True)
-
-
-def test_errors_are_one_family() -> None:
-    assert {UsageError, NotInResult, PackageMissing} == set(ReconcileError.__subclasses__())
-    assert issubclass(NotInResult, LookupError)
-    assert issubclass(PackageMissing, ImportError)
-    for name in ("ReconcileError", "UsageError", "NotInResult", "PackageMissing", "Run"):
-        assert getattr(reconcile, name).__name__ == name
-
-
-def test_nothing_to_cite_says_why_and_what_to_do() -> None:
-    found = reconcile.Run(samples.unexplained())
-    assert found.cite().startswith("368 FLOPs (184 MACs) per forward pass of toy(")
-    with pytest.raises(NotInResult, match=r"^No number to publish: nothing was traced\. Run with a framework"):
-        reconcile.Run(samples.empty()).cite()
-
-
-def test_reports_are_written(tmp_path: Path) -> None:
-    found = reconcile.Run(samples.clean())
-    assert found.write(tmp_path / "a") == [tmp_path / "a" / f"toy.{suffix}" for suffix in ("md", "csv", "json")]
-    assert found.write(str(tmp_path), ["json"], name="b/c") == [tmp_path / f"{safe('b/c')}.json"]
-    with pytest.raises(UsageError, match=r"unknown format 'xls'\. Choose from: "):
-        found.write(tmp_path, ["xls"])
-    (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="cannot write reports to "):
-        found.write(tmp_path / "file" / "folder")

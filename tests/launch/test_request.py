@@ -55,11 +55,6 @@ def test_every_field_is_decided_by_an_option() -> None:
     assert {option.field for option in by_parameter().values()} - {""} == fields - LAUNCHERS
 
 
-def test_no_option_is_declared_twice() -> None:
-    options = list(by_parameter().values())
-    assert len({option.flag for option in options}) == len(options)
-
-
 @pytest.mark.parametrize("function", [reconcile.run, Flops.check, Flops.budget])
 def test_the_defaults_of_a_function_make_the_default_request(function: Callable[..., Any]) -> None:
     parameters = inspect.signature(function).parameters.values()

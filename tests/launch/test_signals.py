@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from reconcile.core import signals
-from tests.conftest import IGNORING, SIGNALS, heeded
+from tests.conftest import IGNORING, SIGNALS
 from tests.launch.conftest import PATIENCE, STRAY, running, until
-from tests.programs import output_of
 
 Start = Callable[..., "subprocess.Popen[str]"]
 MODEL = STRAY + "def make():\n    stray(os.environ['READY'])\n    time.sleep(1000)\n"
@@ -68,19 +67,6 @@ def put_back() -> Iterator[None]:
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
-
-
-def test_what_a_test_starts_takes_signals_as_usual(put_back: None) -> None:
-    """And this process ignores them, as it was asked to."""
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-    with heeded():
-        code = f"import signal; print(*(signal.getsignal(number) for number in {tuple(map(int, SIGNALS))}), sep='\\n')"
-        told = output_of("-c", code)
-        for number in SIGNALS:
-            signal.raise_signal(number)
-    assert told.splitlines() == [str(signal.default_int_handler), *[str(signal.SIG_DFL)] * (len(SIGNALS) - 1)]
-    assert handlers(SIGNALS) == [signal.SIG_IGN] * len(SIGNALS)
 
 
 def test_what_is_ignored_or_heard_already_stays(put_back: None) -> None:

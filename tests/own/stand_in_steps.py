@@ -47,18 +47,6 @@ def hook_after_the_gradient() -> Case:
 
 
 @trained
-def hook_after_the_gradient_that_asks_which() -> Case:
-    model = square()
-
-    def hook(parameter: torch.Tensor) -> None:
-        if parameter is model.weight:
-            orthogonal(parameter)
-
-    model.weight.register_post_accumulate_grad_hook(hook)
-    return model, (wide(),), STEP + TWO_PRODUCTS
-
-
-@trained
 def hook_on_the_gradient() -> Case:
     model = square()
     model.weight.register_hook(lambda gradient: gradient @ gradient @ gradient)

@@ -41,22 +41,6 @@ class LowRank(torch.Tensor):
         raise NotImplementedError(func)
 
 
-class Holds(nn.Module):
-    """A product with a matrix that it holds."""
-
-    def __init__(self, matrix: torch.Tensor) -> None:
-        super().__init__()
-        self.matrix = matrix
-
-    def forward(self, given: torch.Tensor) -> torch.Tensor:
-        return torch.mm(given, self.matrix)
-
-
-@case
-def low_rank_attribute() -> Case:
-    return Holds(LowRank(torch.ones(WIDTH, 1), torch.ones(1, OUT))), (x(),), ROWS * (WIDTH + OUT)
-
-
 @case
 def low_rank_weight() -> Case:
     model = linear()
@@ -96,22 +80,6 @@ def quantised_weight() -> Case:
     whole = torch.ones(OUT, WIDTH, dtype=torch.int8)
     model[0].weight = nn.Parameter(Quantised(whole, torch.ones(OUT, 1)), requires_grad=False)
     return model, (x(),), ONE
-
-
-class Twice(LowRank):
-    """A matrix whose class multiplies twice as often as it is asked to."""
-
-    @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is torch.ops.aten.mm.default:
-            whole = args[1].left @ args[1].right
-            return args[0] @ whole + args[0] @ whole
-        return super().__torch_dispatch__(func, types, args, kwargs)
-
-
-@case
-def a_class_that_multiplies_twice() -> Case:
-    return Holds(Twice(torch.ones(WIDTH, 1), torch.ones(1, OUT))), (x(),), WIDTH * OUT + 2 * ONE
 
 
 @case

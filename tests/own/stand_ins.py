@@ -49,55 +49,25 @@ class Asks(nn.Module):
         return total
 
 
-# Inputs.
+CASES |= {
+    # inputs
+    "same_tensor_twice": lambda: (Asks(lambda _, a, b: 1 if a is b else 2), (x(),) * 2, ONE),
+    "shared_memory": lambda: (Asks(lambda _, a, b: 1 if a.data_ptr() == b.data_ptr() else 3), _with_part(x()), ONE),
+    "transposed": lambda: (Asks(lambda _, a: 2 if a.is_contiguous() else 1), (torch.ones(WIDTH, ROWS).t(),), ONE),
+    "expanded": lambda: (
+        Asks(lambda _, a: 1 if a.stride(0) == 0 else 2), (torch.ones(1, WIDTH).expand(ROWS, WIDTH),), ONE
+    ),
+    "sliced": lambda: (Asks(lambda _, a: 1 if a.storage_offset() else 2), (torch.ones(ROWS + 1, WIDTH)[1:],), ONE),
+    "values_of_the_input": lambda: (Asks(lambda _, a: int(a.sum())), (x(),), ROWS * WIDTH * ONE),
+    # the device
+    "asks_for_the_device": lambda: (Asks(lambda _, a: 1 if a.device.type == "meta" else 4), (x(),), 4 * ONE),
+    "another_dtype": lambda: (linear(), (torch.ones(ROWS, WIDTH, dtype=torch.int64),), None),
+    "index_out_of_range": lambda: (nn.Embedding(3, WIDTH), (torch.full((ROWS,), 7),), None),
+}  # fmt: skip
 
 
-@case
-def same_tensor_twice() -> Case:
-    a = x()
-    return Asks(lambda _, a, b: 1 if a is b else 2), (a, a), ONE
-
-
-@case
-def same_tensor_by_name() -> Case:
-    a = x()
-
-    class Named(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.layer = linear()
-
-        def forward(self, both: dict[str, torch.Tensor]) -> Any:
-            first = self.layer(both["query"])
-            return first if both["query"] is both["key"] else first + self.layer(both["key"])
-
-    return Named(), ({"query": a, "key": a},), ONE
-
-
-@case
-def shared_memory() -> Case:
-    a = x()
-    return Asks(lambda _, a, b: 1 if a.data_ptr() == b.data_ptr() else 3), (a, a[:1]), ONE
-
-
-@case
-def transposed() -> Case:
-    return Asks(lambda _, a: 2 if a.is_contiguous() else 1), (torch.ones(WIDTH, ROWS).t(),), ONE
-
-
-@case
-def expanded() -> Case:
-    return Asks(lambda _, a: 1 if a.stride(0) == 0 else 2), (torch.ones(1, WIDTH).expand(ROWS, WIDTH),), ONE
-
-
-@case
-def sliced() -> Case:
-    return Asks(lambda _, a: 1 if a.storage_offset() else 2), (torch.ones(ROWS + 1, WIDTH)[1:],), ONE
-
-
-@case
-def values_of_the_input() -> Case:
-    return Asks(lambda _, a: int(a.sum())), (x(),), ROWS * WIDTH * ONE
+def _with_part(a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return a, a[:1]
 
 
 # The model's own object.
@@ -108,14 +78,6 @@ def attribute_of_a_parameter() -> Case:
     model = Asks(lambda self, _: getattr(self.layer.weight, "times", 1))
     model.layer.weight.times = 3  # type: ignore[attr-defined]
     return model, (x(),), 3 * ONE
-
-
-@case
-def attribute_of_a_buffer() -> Case:
-    model = Asks(lambda self, _: getattr(self.table, "times", 1))
-    model.register_buffer("table", torch.ones(1))
-    model.table.times = 2  # type: ignore[union-attr]
-    return model, (x(),), 2 * ONE
 
 
 @case
@@ -130,19 +92,6 @@ def hook_that_knows_its_module() -> Case:
 
     model[0].register_forward_hook(again)
     return model, (x(),), 3 * ONE + ROWS * OUT * OUT
-
-
-@case
-def hook_that_asks_which_module() -> Case:
-    model = nn.Sequential(linear())
-
-    def again(module: nn.Module, inputs: Any, output: torch.Tensor) -> torch.Tensor:
-        if module is not model[0]:
-            return output
-        return output + torch.nn.functional.linear(inputs[0], model[0].weight)
-
-    model[0].register_forward_hook(again)
-    return model, (x(),), 2 * ONE
 
 
 @case
@@ -184,35 +133,6 @@ def asks_for_values() -> Case:
             return 1
 
     return Asks(times), (x(),), 3 * ONE
-
-
-@case
-def asks_for_the_device() -> Case:
-    return Asks(lambda _, a: 1 if a.device.type == "meta" else 4), (x(),), 4 * ONE
-
-
-@case
-def asks_whether_on_meta() -> Case:
-    return Asks(lambda self, _: 1 if self.layer.weight.is_meta else 2), (x(),), 2 * ONE
-
-
-@case
-def another_dtype() -> Case:
-    return linear(), (torch.ones(ROWS, WIDTH, dtype=torch.int64),), None
-
-
-@case
-def no_factorization() -> Case:
-    def times(_: nn.Module, a: torch.Tensor) -> int:
-        torch.linalg.cholesky(-torch.eye(WIDTH, device=a.device))
-        return 1
-
-    return Asks(times), (x(),), None
-
-
-@case
-def index_out_of_range() -> Case:
-    return nn.Embedding(3, WIDTH), (torch.full((ROWS,), 7),), None
 
 
 @case

@@ -86,3 +86,32 @@ def test_what_cannot_be_used_is_one_sentence(tmp_path: Path, monkeypatch: pytest
     for given, sentence in cases:
         with pytest.raises(UsageError, match=sentence):
             reconcile.run(**given)  # type: ignore[arg-type]
+
+
+def test_inputs_that_are_given_replace_the_factorys() -> None:
+    import torch
+
+    run = reconcile.run(
+        torch=lambda: (torch.nn.Embedding(2, 8), torch.zeros(9, 9)), inputs="4,5:int64", counters=["thop"]
+    )
+    assert run.result.traces[0].notes == ("called with int64 (4, 5)",)
+
+
+def test_the_inside_of_a_custom_function_is_not_counted() -> None:
+    """fvcore meets one opaque node there: not a formula of its own for the product."""
+    import torch
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: object, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+            return x @ w
+
+    class Custom(torch.nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return Product.apply(super().forward(x), torch.ones(8, 4))  # type: ignore[no-untyped-call, no-any-return]
+
+    run = reconcile.run(torch=Custom(8, 8), inputs="2,3,8", counters=["fvcore"])
+    (statement,) = [s for s in run.result.statements if (s.from_, s.to) == ("fvcore", "trace@torch")]
+    (line,) = statement.adjustments
+    assert (line.cause.value, line.layer, line.amount) == ("op-not-counted", "(model)", 2 * 6 * 8 * 4)
+    assert "prim.PythonOp.Product" in line.evidence[0].formula

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
 
-import psutil
 import pytest
 
-from reconcile.launch.workers import forked_workers
 from tests.own.conftest import Repository
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.usefixtures("warmed")]
@@ -112,23 +109,6 @@ def test_the_log_holds_what_it_printed_and_its_whole_traceback(repository: Repos
     assert "and a second line." in log
 
 
-@pytest.mark.parametrize(
-    ("where", "inputs", "said"),
-    [
-        ("net:linear", ("1,6",), "the model of net:linear, called with (float32 (1, 6)), raised RuntimeError: mat1 and mat2 "),
-        ("bad:Net", ("2,3", "z=3,2"), "the model of bad:Net, called with (float32 (2, 3), z=float32 (3, 2)), raised TypeError: "),
-        ("bad:Net", ("2,3", "y=4,2"), "called with (float32 (2, 3), y=float32 (4, 2)), raised RuntimeError: "),
-    ],
-)  # fmt: skip
-@pytest.mark.slow
-def test_a_model_that_wants_other_inputs(
-    repository: Repository, where: str, inputs: tuple[str, ...], said: str
-) -> None:
-    repository.write(net=NET, bad=BAD)
-    asked = [word for text in inputs for word in ("--input", text)]
-    assert said in repository.refusal("--torch", where, *asked)
-
-
 @pytest.mark.slow
 def test_the_other_framework_is_stopped(repository: Repository) -> None:
     repository.write(
@@ -163,43 +143,6 @@ def test_a_tensorflow_factory_is_refused_alike(repository: Repository) -> None:
     assert "the model of bad:make, called with (x=float32 (2, 3), y=float32 (4,)), raised " in repository.refusal(
         *asked
     )
-
-
-@pytest.mark.slow
-def test_what_prints_forks_and_leaves_processes_reconciles(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A forked child that comes back from the factory, raises in it or goes on running is no second worker."""
-    repository.write(
-        net="""
-            import multiprocessing, os, sys, time
-            from torch import nn
-
-            def make():
-                print("hello " * 1000)
-                if os.fork() == 0:
-                    return nn.Linear(5, 2)
-                if os.fork() == 0:
-                    raise RuntimeError("in the child")
-                multiprocessing.get_context("fork").Process(target=time.sleep, args=(1000,)).start()
-                os.system("exit 3")
-                return nn.Linear(5, 2)
-        """
-    )
-    mine = psutil.Process(os.getpid())
-    before = mine.children(recursive=True)
-    monkeypatch.setattr(forked_workers, "OPEN", [])  # a worker that starts by itself, which nothing reaps
-    start = time.monotonic()
-    data = repository.report("net.make", "--torch", "net:make", "--input", "3,5")
-    assert time.monotonic() - start < 500
-    assert {ledger["normalised_total"] for ledger in data["ledgers"]} == {2 * 3 * 5 * 2}
-    assert [p for p in psutil.process_iter(["cmdline"]) if p != mine and str(repository.folder) in _command(p)] == []
-    left = [p for p in mine.children(recursive=True) if p not in before]
-    assert [p for p in left if p.status() != psutil.STATUS_ZOMBIE] == []
-
-
-def _command(process: psutil.Process) -> str:
-    return " ".join(process.info["cmdline"] or ())
 
 
 @pytest.mark.slow

@@ -132,13 +132,6 @@ def changes(data: dict[str, Any]) -> list[tuple[str, str, int]]:
     return [(a["cause"], a["layer"], a["amount"]) for a in between["adjustments"]]
 
 
-@pytest.mark.parametrize("option", ["--mapping", "--write-mapping"])
-def test_a_mapping_takes_two_models(repository: Repository, option: str) -> None:
-    said = f"{option} is for two models of your own: give two of --torch, --tf and --jax."
-    assert repository.refusal("--torch", "net:Net", option, "layers.csv") == said
-    assert repository.refusal("--model", "gru_demo", option, "layers.csv") == said
-
-
 def test_a_mapping_file_is_looked_at_before_anything_runs(repository: Repository) -> None:
     """There is no module ``net``: what is said first is said of the files."""
     asked = ("--torch", "net:Net", "--tf", "net:net")

@@ -29,18 +29,6 @@ class Branches(nn.Module):  # type: ignore[name-defined, misc]
         return torch.cond(total > 0, lambda y: self.one(y), lambda y: self.down(self.up(y)), (x,))
 
 
-class Loops(nn.Module):  # type: ignore[name-defined, misc]
-    def __init__(self, trips: int) -> None:
-        super().__init__()
-        self.trips, self.step = trips, nn.Linear(8, 8)
-
-    def forward(self, x: Any) -> Any:
-        from torch._higher_order_ops.while_loop import while_loop
-
-        start = torch.zeros((), dtype=torch.int64, device=x.device)
-        return while_loop(lambda i, y: i < self.trips, lambda i, y: (i + 1, self.step(y)), (start, x))[1]
-
-
 class Steps(nn.Module):  # type: ignore[name-defined, misc]
     """One of the operators that take a step for every row."""
 
@@ -77,11 +65,6 @@ def associated(step: Any, x: Any) -> Any:
 @pytest.mark.parametrize(("sign", "macs"), [(1, 2 * 8 * 8), (-1, 2 * 8 * 16 + 2 * 16 * 8)])
 def test_of_a_condition_the_branch_that_runs_is_traced(sign: int, macs: int) -> None:
     assert products(traced(lambda: Branches(sign), (2, 8))) == macs
-
-
-@pytest.mark.parametrize("trips", [0, 1, 3])
-def test_of_a_loop_every_trip_is_traced(trips: int) -> None:
-    assert products(traced(lambda: Loops(trips), (2, 8))) == trips * (2 * 8 * 8)
 
 
 @pytest.mark.parametrize(("take", "rows"), [(scanned, 5), (mapped, 5), (associated, 5)])

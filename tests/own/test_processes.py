@@ -112,26 +112,3 @@ def test_parts_of_layers_are_multiplied_here_and_added_elsewhere(world: None) ->
     relu, biases, added = 5 * 4, 5 * 4 + 5 * 4, 5 * 4 - 5 * 4 // 4
     biases += 4  # each process has a quarter of the second one's values, so that their sum is the whole
     assert [trace.totals.get("all") for trace in traces] == [2 * FORWARD // 4 + relu + biases + added]
-
-
-class Trains(nn.Module):
-    """Takes a step of its own in each call."""
-
-    def __init__(self, **how: Any) -> None:
-        super().__init__()
-        self.layer = nn.Linear(8, 16, bias=False)
-        self.memory = nn.Parameter(torch.ones(7))
-        self.optimizer = torch.optim.Adam([self.memory], lr=0.1, **how)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.memory.grad = torch.ones(7)
-        torch.nn.utils.clip_grad_norm_([self.memory], 1.0)
-        self.optimizer.step()
-        return self.layer(x)  # type: ignore[no-any-return]
-
-
-@pytest.mark.parametrize("how", [{"foreach": True}, {"fused": True}, {"foreach": False}], ids=str)
-def test_an_optimizer_has_no_products(how: dict[str, bool]) -> None:
-    found = run(lambda: Trains(**how))
-    assert [figure.flops for figure in found.verdict.figures] == [2 * 640]
-    assert [trace.unweighed for trace in found.result.traces] == [()]

@@ -39,9 +39,7 @@ def published(case: Case, **more: Any) -> list[int] | None:
 
 WITHHELD = {
     "attention_of_a_wrapper": "flop_counter counts the attention of the wrapper's outer shape",
-    "low_rank_attribute": "flop_counter counts the wrapper's outer shape",
     "low_rank_weight": "flop_counter counts the wrapper's outer shape",
-    "a_class_that_multiplies_twice": "flop_counter counts the wrapper's outer shape",
 }
 """Cases without a number, and why."""
 

@@ -68,23 +68,6 @@ class Padded(nn.Module):  # type: ignore[name-defined, misc]
         return self.encoder(x, src_key_padding_mask=mask)
 
 
-def test_a_nested_tensor_is_recorded_by_its_rows() -> None:
-    from reconcile.adapters.pytorch.tracing.trace_notes import PADDING_DROPPED
-
-    ledger = counted("thop", Padded, (2, 4, 8))
-    linear = {entry.id: entry.value for entry in ledger.entries if "linear" in entry.id}
-    assert linear == {f"encoder.layers.{i}.linear{j}": 6 * 8 * 16 for i in (0, 1) for j in (1, 2)}
-    shapes = {s.op.inputs[0].shape for s in ledger.sightings if s.op.layer.endswith("linear1")}
-    assert shapes == {(6, 8)}
-    met = [s.op for s in counted("flop_counter", Padded, (2, 4, 8)).sightings]
-    fused = [op for op in met if op.op == "aten._transformer_encoder_layer_fwd"]
-    assert [op.inputs[0].shape for op in fused] == [(6, 8), (6, 8)]
-    trace = traced(Padded, (2, 4, 8))
-    assert trace.notes[-1] == PADDING_DROPPED
-    attention = 6 * 8 * 24 + 2 * (2 * 4 * 4 * 8) + 6 * 8 * 8  # of 6 rows, padded to 4 in between
-    assert products(trace) == 2 * (attention + 2 * (6 * 8 * 16))
-
-
 def test_a_mask_that_meta_cannot_look_at_is_looked_at_on_the_cpu() -> None:
     """An encoder that is not told to check its mask packs the positions that it keeps; on meta it takes all of them."""
     from reconcile.adapters.pytorch.trace import trace

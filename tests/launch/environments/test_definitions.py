@@ -72,15 +72,6 @@ def test_an_environment_that_runs_only_where_it_is_named(tmp_path: Path) -> None
     assert load()["timm"].unasked is False
 
 
-def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="No such file"):
-        load(tmp_path / "none.toml")
-    binary = tmp_path / "binary.toml"
-    binary.write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match="is not text in UTF-8"):
-        load(binary)
-
-
 OF_OLD_TENSORFLOW = ("protobuf<3.20", "numpy<2")
 """TensorFlow 2.4.4 asks for protobuf>=3.9.2 and 2.8.4 for numpy>=1.20: neither runs on the newest. From 2.12 on, it says so."""
 

@@ -21,12 +21,11 @@ from reconcile.launch.runner import collect
 from reconcile.products.authors import reproduce
 from reconcile.products.authors.conform import families
 from reconcile.work import load
-from tests.zoo.bugs import CHEAP, HERE, THERE
+from tests.zoo.bugs import CHEAP, HERE
 from tests.zoo.family_forms import BRICKS, macs
 
 load()
 RUN = Path(__file__).parents[2] / "pages" / "programs.py"
-PAGE = Path(__file__).parents[3] / "docs" / "bugs.md"
 
 
 def printed(programs: dict[str, str], folder: Path) -> dict[str, list[str]]:
@@ -58,25 +57,6 @@ def test_a_bug_on_record_is_shown_by_the_counter_alone(counter: str, case: str, 
     assert "reconcile" not in code
     assert says in " ".join(code.replace("\n#", "").split())
     assert printed({case: code}, tmp_path)[case] == [f"reported {reported}", f"expected {expected}"]
-
-
-def row_of(counter: str, case: str, numbers: tuple[int, int], where: str) -> tuple[str, ...]:
-    """The cells of a bug on the page, but for the sentence that describes it."""
-    record = known_counters()[counter]
-    environment = f" --environment {record.family}" if (counter, case) in THERE else ""
-    shown = [f"{value:,} {record.unit}" for value in numbers]
-    return counter, *shown, f"`reconcile counter reproduce {counter} {case}{environment}`", f"`make {where}`"
-
-
-def test_the_page_lists_the_bugs_that_the_tests_show() -> None:
-    """docs/bugs.md has these bugs with these numbers, in this order, and says which tests execute each."""
-    table = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")][1:]
-    cells = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in table]
-    wanted = []
-    for key, (reported, ran, _) in {**HERE, **THERE}.items():
-        where = "matrix" if key in THERE else "slow" if key in CHEAP else "programs"
-        wanted.append(row_of(*key, (reported, ran), where))
-    assert [(row[0], *row[2:]) for row in cells] == wanted
 
 
 @pytest.mark.parametrize(

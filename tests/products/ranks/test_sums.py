@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from math import prod
+from typing import Any
 
 import pytest
 
@@ -49,9 +50,47 @@ def causes(found: Statement) -> dict[str, int]:
     return {cause.value: amount for cause, amount in found.by_cause().items()}
 
 
-def test_ranks_that_share_a_layer_add_up_to_it() -> None:
-    found = statement([(3, [row("head", 25)]), (1, [row("head", 22)])], [row("head", 97)])
-    assert (causes(found), found.state) == ({}, State.EQUAL)
+ADDED = row("a", 0, op="c10d.allreduce", add=12)
+CASES: dict[str, tuple[list[tuple[int, list[TraceRow]]], list[TraceRow], dict[str, int], dict[str, Any]]] = {
+    # what ranks run, one device's rows, causes, what else the statement is given
+    "a layer that ranks share": ([(3, [row("head", 25)]), (1, [row("head", 22)])], [row("head", 97)], {}, {}),
+    "a layer on every rank": (
+        [(4, [row("norm", 7), row("w", 25)])], [row("norm", 7), row("w", 100)], {"replicated": -2 * 3 * 7}, {}
+    ),
+    "a layer on two of four ranks": (
+        [(2, [row("head", 9), row("w", 25)]), (2, [row("w", 25)])], [row("head", 9), row("w", 100)],
+        {"replicated": -2 * 9}, {},
+    ),
+    "two batches on a mesh of 2 x 2": (
+        [(4, [row("norm", 7), row("w", 50)])], [row("norm", 7), row("w", 100)],
+        {"own-batch": -2 * 107, "replicated": -2 * 2 * 7}, {"batches": 2},
+    ),
+    "an op of a layer": (
+        [(4, [row("a", 3, op="aten.bmm"), row("a", 25)])], [row("a", 3, op="aten.bmm"), row("a", 100)],
+        {"replicated": -2 * 3 * 3}, {},
+    ),
+    "padding of a dimension": (
+        [(4, [row("head", 250, shape=(10, 25))])], [row("head", 970, shape=(10, 97))], {"padded-shard": -2 * 30}, {}
+    ),
+    "additions between ranks": (
+        [(4, [row("a", 25), ADDED])], [row("a", 100)], {"added-between-ranks": -48}, {"convention": ALL}
+    ),
+    "stages that name layers from 0": (
+        [(1, [row("0", 10, shape=(1,)), row("1", 20)]), (1, [row("0", 30), row("1", 40)])],
+        [row(str(i), 10 * (i + 1)) for i in range(4)], {}, {},
+    ),
+    # each of 10 sums of 8 products, cut in 4: 2 products each, and one addition less in every part
+    "dot products that ranks cut": (
+        [(4, [row("out", 20, accumulators=10)])], [row("out", 80, accumulators=10)],
+        {"added-between-ranks": 4 * 10 - 10}, {"convention": TEXTBOOK},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_ranks_do_has_its_causes(name: str) -> None:
+    parts, one, named, more = CASES[name]
+    assert causes(statement(parts, one, **more)) == named
 
 
 @pytest.mark.parametrize("share", [Fraction(1), Fraction(1, 2)])
@@ -89,28 +128,6 @@ def test_halves_of_a_batch_are_no_copies() -> None:
     assert found.residual == -2 * 24
 
 
-def test_a_layer_on_every_rank_is_replicated() -> None:
-    parts = [(4, [row("norm", 7), row("w", 25)])]
-    assert causes(statement(parts, [row("norm", 7), row("w", 100)])) == {"replicated": -2 * 3 * 7}
-
-
-def test_a_layer_on_two_of_four_ranks_is_replicated_once() -> None:
-    parts = [(2, [row("head", 9), row("w", 25)]), (2, [row("w", 25)])]
-    assert causes(statement(parts, [row("head", 9), row("w", 100)])) == {"replicated": -2 * 9}
-
-
-def test_own_batches_and_replicated_layers_are_told_apart() -> None:
-    """Two batches on a mesh of 2 x 2."""
-    parts = [(4, [row("norm", 7), row("w", 50)])]
-    found = statement(parts, [row("norm", 7), row("w", 100)], 2)
-    assert causes(found) == {"own-batch": -2 * 107, "replicated": -2 * 2 * 7}
-
-
-def test_a_part_of_a_layer_is_replicated_by_op() -> None:
-    parts = [(4, [row("a", 3, op="aten.bmm"), row("a", 25)])]
-    assert causes(statement(parts, [row("a", 3, op="aten.bmm"), row("a", 100)])) == {"replicated": -2 * 3 * 3}
-
-
 def test_whole_layers_on_each_rank_may_be_of_several_batches() -> None:
     """Gradients that a program adds by itself: no wrapper says that each rank reads a batch of its own."""
     found = statement([(4, [row("a", 8), row("a", 5, OPTIMIZER)])], [row("a", 8), row("a", 5, OPTIMIZER)])
@@ -137,20 +154,9 @@ def test_recomputation_of_what_never_ran_has_no_cause() -> None:
     assert causes(statement([(2, [*layer, *twice])], one)) == {"recomputed": -2 * 2 * 2 * (25 + 15)}
 
 
-def test_padding_of_a_dimension() -> None:
-    parts = [(4, [row("head", 250, shape=(10, 25))])]
-    assert causes(statement(parts, [row("head", 970, shape=(10, 97))])) == {"padded-shard": -2 * 30}
-
-
 def test_two_dimensions_that_differ_are_no_padding() -> None:
     parts = [(4, [row("head", 275, shape=(11, 25))])]
     assert statement(parts, [row("head", 970, shape=(10, 97))]).state is State.UNEXPLAINED
-
-
-def test_additions_between_ranks() -> None:
-    added = row("a", 0, op="c10d.allreduce", add=12)
-    found = statement([(4, [row("a", 25), added])], [row("a", 100)], convention=ALL)
-    assert causes(found) == {"added-between-ranks": -48}
 
 
 def test_work_that_is_gone_is_a_residual() -> None:
@@ -163,11 +169,6 @@ def test_work_that_is_gone_is_a_residual() -> None:
 def test_residuals_that_cancel_are_not_explained() -> None:
     found = statement([(2, [row("a", 60), row("b", 40, op="aten.bmm")])], [row("a", 100), row("b", 100, op="aten.bmm")])
     assert (found.residual, found.state) == (0, State.UNEXPLAINED)
-
-
-def test_stages_that_name_layers_from_0_are_compared_by_op() -> None:
-    parts = [(1, [row("0", 10, shape=(1,)), row("1", 20)]), (1, [row("0", 30), row("1", 40)])]
-    assert causes(statement(parts, [row(str(i), 10 * (i + 1)) for i in range(4)])) == {}
 
 
 def add(
@@ -204,13 +205,6 @@ def test_weights_that_ranks_share_and_weights_that_they_do_not() -> None:
     ranks = [add("(optimizer)", shape, 1, OPTIMIZER) for shape in ((2, 8), (1, 8), (8,))]
     one = [add("(optimizer)", shape, 1, OPTIMIZER) for shape in ((4, 8), (2, 8), (8,))]
     assert causes(statement([(2, ranks)], one, convention=ALL)) == {"replicated": -8}
-
-
-def test_dot_products_that_ranks_cut() -> None:
-    """Each of 10 sums of 8 products, cut in 4: 2 products each, and one addition less in every part."""
-    parts = [(4, [row("out", 20, accumulators=10)])]
-    found = statement(parts, [row("out", 80, accumulators=10)], convention=TEXTBOOK)
-    assert causes(found) == {"added-between-ranks": 4 * 10 - 10}
 
 
 @pytest.mark.parametrize(("made", "explained"), [(5, True), (4, False)])

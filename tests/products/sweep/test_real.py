@@ -10,7 +10,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -31,8 +30,6 @@ from tests.products.sweep.fakes import MARK, marked
 pytestmark = [pytest.mark.slow, pytest.mark.frameworks]
 ROOT = Path(__file__).resolve().parents[3]
 LIMIT = 300.0
-SOON = 60.0
-"""Seconds within which a sweep has noticed that its scheduler is none, on a machine that has other things to do."""
 PACKAGE = '''
 import os
 import keras
@@ -236,23 +233,6 @@ def test_the_same_on_a_cluster_that_loses_a_worker(folder: Path, reference: dict
     assert written(folder, "dask-out") == reference
 
 
-def test_a_scheduler_that_dies_ends_the_sweep_and_loses_nothing(folder: Path, reference: dict[str, str]) -> None:
-    cells = folder / "dead" / "cells"
-    with cluster(folder, [uuid.uuid4().hex]) as (address, (_worker, scheduler)):
-        with subprocess.Popen(
-            command("dead", "--dask", address), cwd=folder, env=environ(), stderr=subprocess.PIPE, text=True
-        ) as process:
-            until(lambda: list(cells.glob("*.json")), "no cell was finished")
-            scheduler.kill()
-            _, said = process.communicate(timeout=SOON)
-        assert process.returncode == 2
-    assert said.splitlines()[-1].startswith("Error: lost the executor (")
-    assert "Traceback" not in said
-    assert 0 < len(list(cells.glob("*.json"))) < len(WORK)
-    sweep(folder, "dead", "--jobs", "2")
-    assert written(folder, "dead") == reference
-
-
 def test_what_the_document_shows(tmp_path: Path) -> None:
     """Its list names what there is, and its program runs with an executor of the reader's own."""
     text = (ROOT / "docs" / "sweep.md").read_text()
@@ -269,28 +249,3 @@ def test_what_the_document_shows(tmp_path: Path) -> None:
         [sys.executable, "-c", program], cwd=tmp_path, env=environ(), capture_output=True, text=True, timeout=LIMIT
     )
     assert (done.stdout, done.returncode) == ("gru_demo 0 0\n", 0), done.stderr
-
-
-def refused(folder: Path, address: str) -> str:
-    """What a sweep says of a scheduler at an address where there is none, in its one line."""
-    done = subprocess.run(
-        command("nowhere", "--dask", address), cwd=folder, env=environ(), capture_output=True, text=True, timeout=SOON
-    )
-    assert done.returncode == 2
-    assert not (folder / "nowhere").exists()
-    (line,) = done.stderr.splitlines()
-    return line
-
-
-def test_a_cluster_that_is_not_there(folder: Path) -> None:
-    assert refused(folder, "tcp://127.0.0.1:1").startswith("Error: there is no Dask scheduler at tcp://127.0.0.1:1: ")
-    assert "needs certificates" in refused(folder, "tls://127.0.0.1:1")
-    assert refused(folder, "tcp://127.0.0.1") == (
-        "Error: --dask takes an address such as tcp://10.0.0.1:8786, not 'tcp://127.0.0.1'."
-    )
-
-
-def test_what_takes_a_connection_in_silence_is_no_scheduler(folder: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
-        assert refused(folder, address) == f"Error: there is no Dask scheduler at {address}: no answer within 10 s."
