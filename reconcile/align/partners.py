@@ -50,18 +50,15 @@ def partners(left: Sequence[Site], right: Sequence[Site], shared: Mapping[Name, 
 
 
 def _by_order(run_a: Sequence[Site], run_b: Sequence[Site], of_products: bool) -> list[Pair]:
-    """Pairs by their position in two sequences. If fewer than half of the shorter sequence match, the order is no evidence and
-    there are no pairs."""
-    a, b = ([s for s in run if _goes_by(s, of_products)] for run in (run_a, run_b))
+    """Pairs by their position in two sequences, of sites with products or of those without that are in a layer. If fewer than
+    half of the shorter sequence match, the order is no evidence and there are no pairs."""
+    a, b = (
+        [s for s in run if (s.work.mac if of_products else not s.work.mac and s.name.key)] for run in (run_a, run_b)
+    )
     matches = find_certain_pairs(a, b, _products if of_products else _others)
     if 2 * len(matches) < min(len(a), len(b)):
         return []
     return [Pair(([a[i]], [b[j]]), _evidence("order", a[i], b[j])) for i, j in matches]
-
-
-def _goes_by(site: Site, of_products: bool) -> bool:
-    """Whether a site is compared by its products, or by its elementary operations; ops outside of all layers are not."""
-    return bool(site.work.mac) if of_products else not site.work.mac and bool(site.name.key)
 
 
 def why(site: Site, others: Iterable[Site]) -> str:

@@ -11,15 +11,9 @@ from .alignment import enclosing_layers
 from .layer_names import INNER, Key, Name
 
 FILTER_FIRST = frozenset(
-    f"{convolution}BackpropInput{version}"
-    for convolution, version in (
-        ("Conv2D", ""),
-        ("Conv2D", "V2"),
-        ("Conv3D", ""),
-        ("Conv3D", "V2"),
-        ("DepthwiseConv2dNative", ""),
-    )
-)
+    ("Conv2DBackpropInput", "Conv2DBackpropInputV2", "Conv3DBackpropInput", "Conv3DBackpropInputV2",
+     "DepthwiseConv2dNativeBackpropInput")
+)  # fmt: skip
 """Transposed convolutions: they take (sizes, filter, input), and all others the filter last."""
 
 
@@ -85,7 +79,8 @@ def sites_of(trace: Trace, paths: Iterable[str], names: Mapping[str, Name], shar
     sites = []
     for position, members in enumerate(groups.values()):
         ordered = tuple(sorted(members, key=lambda path: (bool(path), path.count("."), path)))
-        name, home = names[members[0]], _namesake(ordered[0], names, shared)
+        around = (names[outer] for outer in reversed(enclosing_layers(ordered[0])))
+        name, home = names[members[0]], next((outer.key for outer in around if outer in shared), ())
         sites.append(_site(ordered, name, home, position, [pair for path in members for pair in ops[path]]))
     return sites
 
@@ -96,11 +91,6 @@ def _home(path: str, names: Mapping[str, Name]) -> str:
         return ""
     above, _, last = path.rpartition(".")
     return _home(above, names) if above and last.lower() in INNER else path
-
-
-def _namesake(path: str, names: Mapping[str, Name], shared: Collection[Name]) -> Key:
-    around = (names[outer] for outer in reversed(enclosing_layers(path)))
-    return next((name.key for name in around if name in shared), ())
 
 
 def _ops(trace: Trace) -> dict[str, list[tuple[Op, Work | None]]]:

@@ -5,7 +5,7 @@ A worker writes a :class:`Trace` or a :class:`Ledger`; home reads it back.  Noth
 """
 
 from json import dumps, loads
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 SCHEMA = 1
 
@@ -316,13 +316,8 @@ class Ledger(NamedTuple):
     notes: Tuple[str, ...]
 
 
-def _tensor_from(data: List[Any]) -> Tensor:
-    shape = None if data[0] is None else tuple(data[0])
-    return Tensor(shape, data[1])
-
-
-def _op_to(op: Op) -> Dict[str, Any]:
-    return op._asdict()
+def _tensors_from(data: List[Any]) -> Tuple[Tensor, ...]:
+    return tuple(Tensor(None if shape is None else tuple(shape), dtype) for shape, dtype in data)
 
 
 def op_from(data: Dict[str, Any]) -> Op:
@@ -331,8 +326,8 @@ def op_from(data: Dict[str, Any]) -> Op:
         data["id"],
         data["op"],
         data["layer"],
-        tuple(_tensor_from(t) for t in data["inputs"]),
-        tuple(_tensor_from(t) for t in data["outputs"]),
+        _tensors_from(data["inputs"]),
+        _tensors_from(data["outputs"]),
         data["attrs"],
         data["calls"],
         data["phase"],
@@ -348,14 +343,26 @@ def to_json(record: Any) -> str:
     data = dict(record._asdict())
     if "sightings" not in data:
         data["kind"] = "trace"
-        data["ops"] = [_op_to(op) for op in record.ops]
+        data["ops"] = [op._asdict() for op in record.ops]
         data["problems"] = [dict(p._asdict()) for p in record.problems]
     else:
         data["kind"] = "ledger"
         data["entries"] = [dict(e._asdict()) for e in record.entries]
-        data["sightings"] = [dict(s._asdict(), op=_op_to(s.op)) for s in record.sightings]
+        data["sightings"] = [dict(s._asdict(), op=s.op._asdict()) for s in record.sightings]
     data["schema"] = SCHEMA
     return dumps(data)
+
+
+READERS: Dict[str, Callable[[Any], Any]] = {
+    "ops": lambda ops: tuple(map(op_from, ops)),
+    "problems": lambda problems: tuple(Problem(**p) for p in problems),
+    "untaken": tuple,
+    "layers": tuple,
+    "notes": tuple,
+    "entries": lambda entries: tuple(Entry(**e) for e in entries),
+    "sightings": lambda seen: tuple(Sighting(op_from(s["op"]), s["entry"], s["role"], s["copies"]) for s in seen),
+}
+"""What makes the fields of a trace or a ledger that JSON has as lists."""
 
 
 def from_json(text: str) -> Any:
@@ -364,29 +371,9 @@ def from_json(text: str) -> Any:
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         schema = data.get("schema") if isinstance(data, dict) else None
         raise ValueError(f"record has schema {schema!r}, this version reads {SCHEMA}")
-    if data.get("kind") == "trace":
-        return Trace(
-            data["framework"],
-            data["versions"],
-            data["device"],
-            tuple(op_from(op) for op in data["ops"]),
-            tuple(Problem(**p) for p in data["problems"]),
-            tuple(data["untaken"]),
-            tuple(data["layers"]),
-            tuple(data["notes"]),
-            data.get("parameters", {}),
-        )
-    if data.get("kind") == "ledger":
-        return Ledger(
-            data["counter"],
-            data["framework"],
-            data["unit"],
-            data["device"],
-            data["versions"],
-            data["total"],
-            tuple(Entry(**e) for e in data["entries"]),
-            tuple(Sighting(op_from(s["op"]), s["entry"], s["role"], s["copies"]) for s in data["sightings"]),
-            data["unsupported"],
-            tuple(data["notes"]),
-        )
-    raise ValueError(f"record is neither a trace nor a ledger: {data.get('kind')!r}")
+    kinds: Dict[Any, Any] = {"trace": Trace, "ledger": Ledger}
+    kind = kinds.get(data.get("kind"))
+    if kind is None:
+        raise ValueError(f"record is neither a trace nor a ledger: {data.get('kind')!r}")
+    data.setdefault("parameters", {})
+    return kind(*(READERS.get(name, lambda value: value)(data[name]) for name in kind._fields))

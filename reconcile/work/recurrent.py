@@ -51,8 +51,3 @@ def layers(kind: str, rows: int, directions: int, weights: Sequence[tuple[int, .
     for recurrent in matrices[1::step]:
         work += cell * (rows * (recurrent[0] // gates))
     return work
-
-
-def gates_alone(kind: str, cells: int, biases: int) -> Work:
-    """``cells`` = rows * H units whose matrix products other ops compute (fused CUDA cells); ``biases`` adds."""
-    return GATES[kind][1] * cells + Work(add=biases)

@@ -6,11 +6,10 @@ and weights are shared by all channels. Samples outside the picture count, as pa
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from ..core.records import Op
-from ..core.work import SINGLE_COMPONENTS, Compute, UnknownWork, Work, formulas, prod
+from ..core.work import SINGLE_COMPONENTS, UnknownWork, Work, formulas, prod
 from .common_formulas import per_input, unknown_work_formula
 from .contraction import dots
 from .convolution import taps_torch
@@ -79,16 +78,18 @@ def _of_gradients(op: Op, count: int) -> Work:
     return sum((of_columns + of_picture, of_weight, of_offset, of_mask, of_bias)[:count], Work())
 
 
-def _grid(op: Op, clipped: bool, shifted: bool) -> tuple[int, Work]:
-    """Samples of one bin; and the work of the coordinates and the weights of all samples of all regions (K, 5)."""
+def _grid(op: Op) -> tuple[int, Work]:
+    """Samples of one bin; and the work of the coordinates and the weights of all samples of all regions (K, 5): an aligned region
+    is shifted and of any size, and so are those of ps_roi_align; any other is clipped."""
     regions, per_axis = shape(op, 1)[0], int(attr(op, "sampling_ratio"))
     if per_axis <= 0:
         raise UnknownWork(
             f"the work of {op.op} is not fixed without a sampling_ratio: the sizes of the boxes say how many samples a bin has",
             SINGLE_COMPONENTS,
         )
+    aligned = "ps_roi" in op.op or bool(attr(op, "aligned"))
     # corners times the scale, less a half; width and height, at least 1; the sizes of a bin
-    of_region = MUL * 4 + ADD * (4 * shifted + 2) + CMP * (2 * clipped) + DIV * 2
+    of_region = MUL * 4 + ADD * (4 * aligned + 2) + CMP * (0 if aligned else 2) + DIV * 2
     samples = 1
     for bins in (int(attr(op, "pooled_height")), int(attr(op, "pooled_width"))):
         places = bins * per_axis
@@ -102,29 +103,18 @@ _LOCATED = SPECIAL + ADD * 2
 """For a coordinate: its floor, the distance from it, 1 less that."""
 
 
-def _pool_regions(op: Op, clipped: bool, shifted: bool) -> Work:
+def _pool_regions(op: Op) -> Work:
     # picture (B, channels, H, W), regions (K, 5) -> (K, C, ph, pw)
     outputs = n_out(op)
-    samples, located = _grid(op, clipped, shifted)
+    samples, located = _grid(op)
     neighbours = samples * _NEIGHBOURS
     return located + (MUL * neighbours + ADD * (neighbours - 1) + DIV) * outputs
 
 
-def _spread_gradient(op: Op, clipped: bool, shifted: bool) -> Work:
+def _spread_gradient(op: Op) -> Work:
     # g (K, C, ph, pw), regions (K, 5) -> (B, channels, H, W)
-    samples, located = _grid(op, clipped, shifted)
+    samples, located = _grid(op)
     return located + (MUL + DIV + ADD) * (samples * _NEIGHBOURS * n_in(op))
-
-
-def _of_align(pool: Callable[[Op, bool, bool], Work]) -> Compute:
-    """The formula of roi_align or of its gradient: an aligned region is shifted and of any size, any other is clipped."""
-
-    def compute(op: Op) -> Work:
-        n_in(op)
-        aligned = bool(attr(op, "aligned"))
-        return pool(op, not aligned, aligned)
-
-    return compute
 
 
 formulas({
@@ -142,21 +132,21 @@ formulas({
     "roi_align": (
         "coordinates and weights of the samples of each region; per output element the mean of the bilinear sums of its bin; "
         "without a sampling_ratio not fixed: torchvision csrc/ops/cpu/roi_align_kernel.cpp, roi_align_common.h",
-        _of_align(_pool_regions),
+        _pool_regions,
     ),
     "_roi_align_backward": (
         "coordinates and weights as forward; per sample and neighbour g times the weight, divided by the samples of the bin, "
         "added: torchvision csrc/ops/cpu/roi_align_kernel.cpp (roi_align_backward_kernel_impl)",
-        _of_align(_spread_gradient),
+        _spread_gradient,
     ),
     "ps_roi_align": (
         "as roi_align, aligned and with regions of any size; each bin reads a channel of its own: torchvision "
         "csrc/ops/cpu/ps_roi_align_kernel.cpp",
-        lambda op: _pool_regions(op, clipped=False, shifted=True),
+        _pool_regions,
     ),
     "_ps_roi_align_backward": (
         "coordinates and weights as forward; then as roi_align's gradient: torchvision csrc/ops/cpu/ps_roi_align_kernel.cpp",
-        lambda op: _spread_gradient(op, clipped=False, shifted=True),
+        _spread_gradient,
     ),
     "_roi_pool_backward": (
         "g added where the maximum was read: torchvision csrc/ops/cpu/roi_pool_kernel.cpp", per_input(ADD)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...core.records import Op
 from ...core.work import UnknownWork, Work, formulas, prod
 from ..elementwise import ATEN
-from ..recurrent import gates_alone, layers
+from ..recurrent import GATES, layers
 from ..shapes import attr, n_in, n_out, shape
 
 _SOURCE = "recurrent.py: ATen native/RNN.cpp"
@@ -68,9 +68,9 @@ def _cudnn_layers(op: Op) -> Work:
 
 
 def _fused_cell(op: Op) -> Work:
-    # input_gates (B, G*H), hidden_gates (B, G*H), hx or cx (B, H)[, input_bias, hidden_bias (G*H,)]
-    biases = len(op.inputs) - 3
-    return gates_alone("gru" if "gru" in op.op else "lstm", n_out(op), biases * n_in(op))
+    # input_gates (B, G*H), hidden_gates (B, G*H), hx or cx (B, H)[, input_bias, hidden_bias (G*H,)]: other ops make the products
+    kind = "gru" if "gru" in op.op else "lstm"
+    return GATES[kind][1] * n_out(op) + Work(add=(len(op.inputs) - 3) * n_in(op))
 
 
 formulas({
