@@ -20,11 +20,9 @@ from tests.run.closing import follows_from_evidence
 pytestmark = pytest.mark.frameworks
 
 
-@pytest.fixture(scope="module", params=["gru_demo", pytest.param("bilstm", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=["gru_demo", pytest.param("family_recurrent", marks=pytest.mark.slow)])
 def collected(request, collecting):
-    from tests.conftest import PAIRS
-
-    return collecting(request.param if request.param == "gru_demo" else str(PAIRS / f"{request.param}.py"))
+    return collecting(request.param)
 
 
 def _parts(collected):

@@ -17,6 +17,20 @@ def K(*layers):
     return b
 
 
+def itself(layer, **given):
+    """Attention of a value to itself."""
+
+    def b(shape):
+        i = L.Input(batch_shape=shape)
+        return keras.Model(i, layer()(i, i, **given))
+
+    return b
+
+
+ACTIVATIONS = (
+    "relu relu6 leaky_relu elu selu celu sigmoid tanh softplus softsign silu gelu hard_sigmoid hard_silu "
+    "mish exponential linear softmax log_softmax"
+)
 CASES = {
     "conv": (K(lambda: L.Conv2D(6, 3, strides=2, padding="same", activation="relu")), (2, 9, 7, 4)),
     "convg": (K(lambda: L.Conv2D(6, 3, groups=2)), (2, 9, 7, 4)),
@@ -33,30 +47,7 @@ CASES = {
     "convT3": (K(lambda: L.Conv3DTranspose(6, 3, strides=2)), (2, 3, 3, 3, 4)),
     "dense": (K(lambda: L.Dense(3, activation="softmax")), (2, 5)),
     "dense3": (K(lambda: L.Dense(3, activation="gelu")), (2, 4, 5)),
-    **{
-        a: (K(lambda a=a: L.Activation(a)), (2, 5))
-        for a in [
-            "relu",
-            "relu6",
-            "leaky_relu",
-            "elu",
-            "selu",
-            "celu",
-            "sigmoid",
-            "tanh",
-            "softplus",
-            "softsign",
-            "silu",
-            "gelu",
-            "hard_sigmoid",
-            "hard_silu",
-            "mish",
-            "exponential",
-            "linear",
-            "softmax",
-            "log_softmax",
-        ]
-    },
+    **{a: (K(lambda a=a: L.Activation(a)), (2, 5)) for a in ACTIVATIONS.split()},
     "bn": (K(lambda: L.BatchNormalization()), (2, 5, 5, 4)),
     "ln": (K(lambda: L.LayerNormalization()), (2, 3, 5)),
     "gn": (K(lambda: L.GroupNormalization(2)), (2, 5, 5, 4)),
@@ -71,11 +62,10 @@ CASES = {
     "ap3": (K(lambda: L.AveragePooling3D(2)), (2, 4, 4, 4, 3)),
     "gap": (K(lambda: L.GlobalAveragePooling2D()), (2, 9, 9, 4)),
     "gmp": (K(lambda: L.GlobalMaxPooling2D()), (2, 9, 9, 4)),
-    "aap": (
-        K(lambda: L.AdaptiveAveragePooling2D((3, 2)))
+    **(
+        {"aap": (K(lambda: L.AdaptiveAveragePooling2D((3, 2))), (2, 9, 7, 4))}
         if hasattr(L, "AdaptiveAveragePooling2D")
-        else K(lambda: L.Flatten()),
-        (2, 9, 7, 4),
+        else {}
     ),
     "up": (K(lambda: L.UpSampling2D(2)), (2, 5, 5, 4)),
     "upb": (K(lambda: L.UpSampling2D(2, interpolation="bilinear")), (2, 5, 5, 4)),
@@ -92,20 +82,9 @@ CASES = {
         (2, 3),
         "int32",
     ),
-    "mha": (
-        lambda shape: (lambda i: keras.Model(i, L.MultiHeadAttention(2, 4)(i, i)))(L.Input(batch_shape=shape)),
-        (2, 5, 8),
-    ),
-    "mhac": (
-        lambda shape: (lambda i: keras.Model(i, L.MultiHeadAttention(2, 4)(i, i, use_causal_mask=True)))(
-            L.Input(batch_shape=shape)
-        ),
-        (2, 5, 8),
-    ),
-    "gqa": (
-        lambda shape: (lambda i: keras.Model(i, L.GroupQueryAttention(4, 4, 2)(i, i)))(L.Input(batch_shape=shape)),
-        (2, 5, 8),
-    ),
+    "mha": (itself(lambda: L.MultiHeadAttention(2, 4)), (2, 5, 8)),
+    "mhac": (itself(lambda: L.MultiHeadAttention(2, 4), use_causal_mask=True), (2, 5, 8)),
+    "gqa": (itself(lambda: L.GroupQueryAttention(4, 4, 2)), (2, 5, 8)),
     "drop": (K(lambda: L.Dropout(0.5)), (2, 5)),
     "prelu": (K(lambda: L.PReLU()), (2, 5)),
 }

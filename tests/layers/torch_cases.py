@@ -68,6 +68,10 @@ class Packed(nn.Module):
         return self.m(nn.utils.rnn.pack_padded_sequence(x, [5, 3, 1]))[0].data
 
 
+ACTIVATIONS = (
+    "ReLU ReLU6 LeakyReLU GELU SiLU Sigmoid Tanh ELU SELU CELU Softplus Softsign Hardswish Hardsigmoid "
+    "Hardtanh Mish PReLU LogSigmoid Tanhshrink Softshrink Hardshrink Identity Dropout"
+)
 CASES = {
     "conv2d": (lambda: nn.Conv2d(4, 6, 3, stride=2, padding=1, groups=2), ((2, 4, 9, 7),)),
     "conv_nobias": (lambda: nn.Conv2d(4, 6, 3, bias=False, dilation=2), ((2, 4, 9, 7),)),
@@ -96,34 +100,7 @@ CASES = {
     "in_a": (lambda: nn.InstanceNorm2d(4, affine=True), ((2, 4, 5, 5),)),
     "rms": (lambda: nn.RMSNorm(5), ((2, 3, 5),)),
     "lrn": (lambda: nn.LocalResponseNorm(2), ((2, 4, 5, 5),)),
-    **{
-        a: (lambda a=a: getattr(nn, a)(), ((2, 5),))
-        for a in [
-            "ReLU",
-            "ReLU6",
-            "LeakyReLU",
-            "GELU",
-            "SiLU",
-            "Sigmoid",
-            "Tanh",
-            "ELU",
-            "SELU",
-            "CELU",
-            "Softplus",
-            "Softsign",
-            "Hardswish",
-            "Hardsigmoid",
-            "Hardtanh",
-            "Mish",
-            "PReLU",
-            "LogSigmoid",
-            "Tanhshrink",
-            "Softshrink",
-            "Hardshrink",
-            "Identity",
-            "Dropout",
-        ]
-    },
+    **{a: (lambda a=a: getattr(nn, a)(), ((2, 5),)) for a in ACTIVATIONS.split()},
     "gelu_tanh": (lambda: nn.GELU("tanh"), ((2, 5),)),
     "softmax": (lambda: nn.Softmax(-1), ((2, 5),)),
     "softmax1": (lambda: nn.Softmax(1), ((2, 5, 3),)),

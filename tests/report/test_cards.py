@@ -46,15 +46,6 @@ def test_a_card_says_what_the_verdict_says(sample: Any) -> None:
     ]
 
 
-def test_the_number_of_a_call() -> None:
-    """368 = 2 x (2 x 3 x 4 + 5 x 2 x 4 x 4), derived in samples.py."""
-    entry = read(replace(samples.clean(), inputs={"tf": "float32 (1, 3)", "torch": "float32 (1, 3)"}))
-    (number,) = entry["numbers"]
-    assert (number["flops"], number["macs"], number["frameworks"]) == (368, 184, ["tf", "torch"])
-    assert number["counters"] == ["flop_counter"]
-    assert entry["command"] == COMMAND
-
-
 def test_the_operations_of_a_step_by_phase() -> None:
     result = trained.trained()
     data = json.loads(cards.to_disclosure(result, COMMAND))

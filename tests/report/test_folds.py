@@ -114,24 +114,6 @@ def test_stages_with_blocks_fold_to_a_line_per_layer_of_a_block(
         assert sum(value for _, value in block.lines) % block.count == 0
 
 
-def test_nested_repetition_is_one_line_per_kind_of_block() -> None:
-    """Three stages as ResNet has them: the first block of each has a layer more."""
-    lines = [("conv1_conv", 1)]
-    for stage, blocks in ((2, 3), (3, 4), (4, 6)):
-        for block in range(1, blocks + 1):
-            names = (["0_conv"] if block == 1 else []) + ["1_conv", "2_conv", "add"]
-            lines += [(f"conv{stage}_block{block}_{name}", 10 * stage + ord(name[0])) for name in names]
-    assert [(block.name, block.count) for block in folds.list_structures(folded(lines))] == [
-        ("conv1_conv", 1),
-        ("conv2_block1", 1),
-        ("conv2_block1..3", 3),
-        ("conv3_block1", 1),
-        ("conv3_block1..4", 4),
-        ("conv4_block1", 1),
-        ("conv4_block1..6", 6),
-    ]
-
-
 def test_a_part_of_a_block_is_not_called_the_block() -> None:
     """Four layers in each of 8 blocks, of which the first block has an odd q and k, and the last an odd up."""
     odd = {"layers.0.q": 7, "layers.0.k": 9, "layers.7.up": 5}

@@ -31,12 +31,6 @@ def test_the_headline_is_a_statement_in_booking_order() -> None:
     assert layers == [("dense", "BiasAdd", f"-{samples.BIAS}"), ("loop", "GRU", f"+{2 * samples.T * samples.GATES}")]
 
 
-def test_another_statement_can_be_the_headline() -> None:
-    result = samples.full()
-    page = read(to_markdown(result, result.statement("fvcore", samples.TORCH)))
-    assert page.headings[1] == f"From fvcore to {samples.TORCH}"
-
-
 def test_every_counter_has_a_row_and_a_statement_or_a_reason() -> None:
     result = samples.full()
     page = read(to_markdown(result))

@@ -9,8 +9,7 @@ from reconcile import workflow
 pytest.importorskip("torch")
 
 from reconcile.core.causes import State
-from reconcile.core.errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError
-from reconcile.core.protocol import ModelFile
+from reconcile.core.errors import EXIT_OK
 from reconcile.engine.verdict import verdict
 from reconcile.launch import user_models
 from reconcile.launch.request import RunRequest
@@ -23,13 +22,6 @@ from torch import nn
 def net():
     return nn.Sequential(nn.Conv2d(2, 4, 3, groups=2), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(36, 5))
 
-class Waves(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.scale = nn.Parameter(torch.ones(4))
-
-    def forward(self, x):
-        return torch.fft.rfft(x * self.scale).abs()
 """
 
 
@@ -78,17 +70,3 @@ def test_a_training_step(ask):
     assert [
         name for name, text in reports.render(result, ("md", "csv", "json"), statement, "").items() if not text
     ] == []
-
-
-@pytest.mark.slow
-def test_what_is_not_covered_says_so(ask):
-    result = ask("Waves", "3,2,4", "all", training="sgd")
-    assert result.exit_code == EXIT_UNEXPLAINED
-    assert "fft" in result.traces[0].reason
-    with pytest.raises(UsageError, match="builds the model in another way"):
-        workflow.run(RunRequest("conv1x1", {}, counters=("tf.profiler@session",), training="sgd"))
-    file = ModelFile("/net.pt2", "exported_program", 1)
-    with pytest.raises(UsageError, match="a model that code makes"):
-        workflow.run(RunRequest("", {}, factories={"torch": "net.pt2"}, files={"torch": file}, training="sgd"))
-    alone = ask("net", "3,2,5,5", "matmul", training="sgd", counters=("thop",))
-    assert alone.exit_code == EXIT_UNEXPLAINED  # nothing was compared

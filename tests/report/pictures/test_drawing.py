@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from xml.etree import ElementTree
 
 import matplotlib as mpl
 import pytest
 
-from reconcile.core.causes import State
-from reconcile.core.results import Statement
 from reconcile.engine.answer import Answer
 from reconcile.report import view
 from reconcile.report.pictures import charts as pictures
 from reconcile.report.pictures import drawing
-from reconcile.report.pictures.charts import waterfall
 from reconcile.report.pictures.drawing import Bar, Column, Layers
 from tests.report import samples
 from tests.report.svg import SVG, boxes
@@ -126,26 +121,3 @@ def test_names_are_drawn_on_dark_paper_too() -> None:
         assert f'fill: {light}"]{{fill:{dark}!important}}' in text
     for light in (drawing.INK, drawing.PAPER, drawing.MUTED):
         assert f"fill: {light}" in text.split("</style>")[-1]
-
-
-def test_a_statement_without_totals_is_no_picture() -> None:
-    lost = Statement("a", "b", State.FAILED, "killed", None, None, (), None, ())
-    assert waterfall(lost) == []
-    assert "waterfall.svg" not in pictures.draw(replace(samples.clean(), layers=()), lost, ("svg",))
-
-
-@pytest.mark.slow
-def test_the_library_is_loaded_only_when_a_picture_is_drawn() -> None:
-    code = """if 1:
-        import sys
-        from reconcile.products.gallery import report as gallery
-        from reconcile.report import markdown, reports
-        from reconcile.report.pictures import charts as pictures
-        from tests.report import samples
-        reports.render(samples.clean(), ("md", "csv", "json"))
-        assert "matplotlib" not in sys.modules
-        reports.render(samples.clean(), ("svg",))
-        assert "matplotlib" in sys.modules
-        assert "matplotlib.pyplot" not in sys.modules
-    """
-    subprocess.run([sys.executable, "-c", code], check=True)
