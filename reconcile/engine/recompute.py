@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from ..adapters.counters.bridge import Item, known_work, make_item, unknown_of
 from ..adapters.counters.rulebook import NotCounted, RuleBook
@@ -12,7 +12,7 @@ from ..core.conventions import Convention
 from ..core.records import Op
 from ..core.registry import frameworks, known_counters
 from ..core.results import Adjustment, Evidence
-from ..work import ZERO, Work, work_of
+from ..work import ZERO, Work, sum_works, work_of
 from .booking import book
 
 
@@ -52,7 +52,7 @@ def _rebuild_item(proof: Evidence, ops: Mapping[str, Op], versions: Mapping[str,
     ran: list[Op] = []
     if proof.times:
         ran = [ops[f"{counter.framework}:{id}"] for id in proof.ops] or list(proof.seen)
-    total = _sum_known_work(ran) * (1 if proof.ops else proof.times)
+    total = sum_works(_find_known_work(op) * op.calls for op in ran) * (1 if proof.ops else proof.times)
     if proof.only:
         total = total.only(proof.only)
     return make_item(
@@ -62,7 +62,7 @@ def _rebuild_item(proof: Evidence, ops: Mapping[str, Op], versions: Mapping[str,
         op="",
         counted=counted,
         seen=proof.seen_times,
-        ran=_per_call(total, proof.times),
+        ran=total // proof.times if proof.times else ZERO,
         times=proof.times,
         cause=proof.cause,
         repeat=proof.repeat,
@@ -82,21 +82,10 @@ def _sum_rules(book_: RuleBook, proof: Evidence, versions: Mapping[str, str]) ->
     return total
 
 
-def _sum_known_work(ops: Iterable[Op]) -> Work:
-    total = ZERO
-    for op in ops:
-        total = total + _find_known_work(op) * op.calls
-    return total
-
-
 def _find_known_work(op: Op) -> Work:
     """The known part of one call's work; raises UnknownWork if there is none."""
     work = known_work(op)
     return work_of(op) if work is None else work
-
-
-def _per_call(total: Work, times: int) -> Work:
-    return total // times if times else ZERO
 
 
 def _trace_difference(proof: Evidence, ops: Mapping[str, Op], convention: Convention) -> int:

@@ -85,7 +85,10 @@ def books_of(found: Facts, conventions: Conventions) -> Books:
     convention, align = conventions.chosen, found.align
     raw = {t.trace.framework: t for t in found.traces if isinstance(t, WeighedTrace)}
     results = [
-        result_of(t, align, conventions) if isinstance(t, WeighedTrace) else _missing_trace(t) for t in found.traces
+        result_of(t, align, conventions)
+        if isinstance(t, WeighedTrace)
+        else TraceResult(trace_name(t.framework), t.framework, t.state, t.reason, complete=False)
+        for t in found.traces
     ]
     known = {t.framework: t for t in results}
     work = {framework: work_by_layer(trace, convention) for framework, trace in raw.items()}
@@ -94,7 +97,9 @@ def books_of(found: Facts, conventions: Conventions) -> Books:
     ledger_results = []
     for ledger in found.ledgers:
         if isinstance(ledger, Missing):
-            ledger_results.append(_missing_ledger(ledger))
+            ledger_results.append(
+                LedgerResult(ledger.name, ledger.framework, ledger.state, ledger.reason, ledger.unit, ledger.device)
+            )
         elif isinstance(ledger, Bridged):
             done = book_items(ledger, align, convention)
             if known[done.ledger.framework].complete:
@@ -111,19 +116,9 @@ def books_of(found: Facts, conventions: Conventions) -> Books:
     ]
     statements = [statement for _, statement in own]
     for first, second in combinations(results, 2):
-        statements += _statements_between(
-            first, second, own, _trace_differences(raw, first, second, align, convention), convention
-        )
+        statements += _statements_between(first, second, own, raw, align, convention)
     layers = _layer_rows(raw, work, cells, done_by, align)
     return Books(tuple(results), tuple(ledger_results), layers, tuple(statements))
-
-
-def _missing_trace(missing: Missing) -> TraceResult:
-    return TraceResult(trace_name(missing.framework), missing.framework, missing.state, missing.reason, complete=False)
-
-
-def _missing_ledger(missing: Missing) -> LedgerResult:
-    return LedgerResult(missing.name, missing.framework, missing.state, missing.reason, missing.unit, missing.device)
 
 
 def _add_open_residuals(
@@ -157,38 +152,23 @@ def _without_trace(ledger: Ledger, trace: TraceResult, align: Alignment) -> Reco
 def _statement_to_trace(
     ledger: LedgerResult, trace: TraceResult, bridged: Mapping[str, Reconciled], convention: Convention
 ) -> Statement:
-    name = trace_name(ledger.framework)
+    ends = (ledger.counter, trace_name(ledger.framework))
     totals = (ledger.normalised_total, trace.totals.get(convention.name))
-    why = _why_blocked(ledger, trace)
     done = bridged.get(ledger.counter)
-    if why is not None:
-        return block_statement(ledger.counter, name, *why, totals, done.adjustments if done else ())
-    assert done is not None
-    return close_statement(ledger.counter, name, totals, done.adjustments, done.residuals)
-
-
-def _why_blocked(ledger: LedgerResult, trace: TraceResult) -> tuple[State, str] | None:
-    """Why a ledger and a trace cannot be joined, or None."""
     if ledger.total is None:
-        return ledger.state, f"{ledger.counter}: {ledger.reason}"
+        return block_statement(*ends, ledger.state, f"{ledger.counter}: {ledger.reason}", totals)
     if not trace.complete:
-        return State.NOT_COMPARABLE, trace.reason
-    return None
-
-
-def _trace_differences(
-    raw: Mapping[str, WeighedTrace], first: TraceResult, second: TraceResult, align: Alignment, convention: Convention
-) -> tuple[Adjustment, ...]:
-    if not (first.complete and second.complete):
-        return ()
-    return differences_of(raw[first.framework], raw[second.framework], align, convention)
+        return block_statement(*ends, State.NOT_COMPARABLE, trace.reason, totals, done.adjustments if done else ())
+    assert done is not None
+    return close_statement(*ends, totals, done.adjustments, done.residuals)
 
 
 def _statements_between(
     first: TraceResult,
     second: TraceResult,
     own: Sequence[tuple[str, Statement]],
-    between: tuple[Adjustment, ...],
+    raw: Mapping[str, WeighedTrace],
+    align: Alignment,
     convention: Convention,
 ) -> list[Statement]:
     """Trace to trace, and every counter of the first framework to every counter of the second.
@@ -198,6 +178,7 @@ def _statements_between(
     totals = (first.totals.get(convention.name), second.totals.get(convention.name))
     bad = next((t for t in (first, second) if not t.complete), None)
     if bad is None:
+        between = differences_of(raw[first.framework], raw[second.framework], align, convention)
         middle = close_statement(first.name, second.name, totals, between, ())
     else:
         state = bad.state if bad.state in (State.FAILED, State.SKIPPED) else State.NOT_COMPARABLE

@@ -56,7 +56,11 @@ def weigh_ops(trace: Trace, align: Alignment) -> WeighedTrace:
                 kind = kinds[key] = EqualOps(op, part, part.work * op.calls, unknown_mask(op))
             ops.append((op, align.layer(trace.framework, op.layer), kind))
     working = {kind for kind in kinds.values() if kind.work}
-    rows = tuple(_trace_row(op, layer, kind.work) for op, layer, kind in ops if kind in working)
+    rows = tuple(
+        TraceRow(op.id, layer, op.layer, op.op, op.inputs, op.outputs, op.calls, op.phase, kind.work)
+        for op, layer, kind in ops
+        if kind in working
+    )
     return WeighedTrace(trace, tuple(kinds.values()), tuple(ops), rows)
 
 
@@ -97,7 +101,7 @@ def result_of(found: WeighedTrace, align: Alignment, asked: Conventions) -> Trac
         name=trace_name(trace.framework),
         framework=trace.framework,
         state=State.EXPLAINED if complete else State.UNEXPLAINED,
-        reason="" if complete else _incomplete_reason(in_the_way),
+        reason="" if complete else f"the trace is incomplete: {_describe_first(in_the_way)}",
         complete=complete,
         device=trace.device,
         versions=trace.versions,
@@ -117,10 +121,6 @@ def result_of(found: WeighedTrace, align: Alignment, asked: Conventions) -> Trac
     )
 
 
-def _trace_row(op: Op, layer: str, work: Work) -> TraceRow:
-    return TraceRow(op.id, layer, op.layer, op.op, op.inputs, op.outputs, op.calls, op.phase, work)
-
-
 def _list_unknown(found: WeighedTrace, masks: bool) -> Iterator[Unknown]:
     """The ops whose work is unknown in part, and where ``masks`` have a weight, the ops with one that is unknown."""
     if not any(kind.part.unknown or kind.mask for kind in found.kinds):
@@ -137,10 +137,6 @@ def _is_of_integers(op: Op) -> bool:
     """Whether an op without work computes on integers here; else it never does arithmetic."""
     entry = formula_of(op.op)
     return (entry is None or not entry.zero_reason) and is_integer_op(op)
-
-
-def _incomplete_reason(unknown: list[Unknown]) -> str:
-    return f"the trace is incomplete: {_describe_first(unknown)}"
 
 
 def _note_other_conventions(unweighed: list[Unknown], conventions: Mapping[str, Convention]) -> tuple[str, ...]:

@@ -211,13 +211,15 @@ def _why_withheld(result: RunResult, trace: TraceResult, counters: Sequence[Coun
                 "Change that and run again.",
             )
         where = f" at layer {first.layer}" if first.layer else ""
-        known = "".join(f" Under {name} the trace is complete: --convention {name}." for name in trace.totals)
-        return Withheld(trace.framework, f"the work of {first.op}{where}{rest} is not known", GIVE_FORMULAS + known)
+        complete = "".join(f" Under {name} the trace is complete: --convention {name}." for name in trace.totals)
+        return Withheld(trace.framework, f"the work of {first.op}{where}{rest} is not known", GIVE_FORMULAS + complete)
     if not trace.complete or result.convention.name not in trace.totals:
         failed = "If your model causes this, change it; else please report it with the JSON file."
         advice = failed if trace.state is State.FAILED else "Fix that and run again."
         return Withheld(trace.framework, trace.reason or "there is no trace", advice)
-    recipe = next((v.ledger.counter for v in counters if _has_recipe(v.ledger.counter)), "")
+    known = known_counters()
+    named = (v.ledger.counter for v in counters)
+    recipe = next((name for name in named if name in known and known[name].recipe), "")
     if recipe and not citation.list_user_names(result.params, [trace.framework]):
         reason = f"{recipe} builds the model in its own way, and this is the work of that build"
         return Withheld(trace.framework, reason, "To get the work of the model as it is, run without this counter.")
@@ -233,18 +235,9 @@ def _why_withheld(result: RunResult, trace: TraceResult, counters: Sequence[Coun
     return None
 
 
-def _has_recipe(counter: str) -> bool:
-    return counter in known_counters() and bool(known_counters()[counter].recipe)
-
-
 def _trace_statement(result: RunResult, one: TraceResult, other: TraceResult) -> Statement | None:
     """The statement from one trace to the other."""
     return next((s for s in result.statements if (s.from_, s.to) == (one.name, other.name)), None)
-
-
-def _sum_macs(trace: TraceResult, masked: int) -> int:
-    """The multiply-adds under a convention with this weight of masked products."""
-    return sum(row.work.mac - (row.work.masked if masked else 0) for row in trace.rows)
 
 
 def _make_figure(result: RunResult, traces: Sequence[TraceResult], counters: Iterable[CounterVerdict]) -> Figure:
@@ -253,7 +246,9 @@ def _make_figure(result: RunResult, traces: Sequence[TraceResult], counters: Ite
     verdicts = [v for v in counters if v.ledger.framework in frameworks]
     exact = [v.ledger for v in verdicts if v.exact]
     flops = traces[0].totals[convention.name]
-    macs = _sum_macs(traces[0], convention.masked) if citation.only_macs(convention) else None
+    macs = None
+    if citation.only_macs(convention):
+        macs = sum(row.work.mac - (row.work.masked if convention.masked else 0) for row in traces[0].rows)
     inputs = citation.inputs(result.inputs, frameworks)
     batch = _batch_parameter(result.params)
     subject = citation.subject(result, frameworks)

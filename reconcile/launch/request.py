@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import UsageError, unknown
-from ..core.option import Option
 from ..core.protocol import ModelFile
 from ..core.registry import counters_named, frameworks, title
 from ..model_zoo.pair import Input
@@ -70,16 +69,6 @@ def context(pass_: str, tokens: int | None) -> int | None:
     return 0 if pass_ == "prefill" else tokens
 
 
-def _says_something(option: Option, value: Any) -> bool:
-    """Whether it is more than the default, and more than nothing at all."""
-    return value is not None and value != option.default and not (isinstance(value, (tuple, list, dict)) and not value)
-
-
-def _as_given(option: Option, value: Any) -> Any:
-    """The value; of an option that can be repeated, a single text or path is the only one."""
-    return (value,) if option.repeated and isinstance(value, (str, Path)) else value
-
-
 def run_request(**options: Any) -> RunRequest:
     """Make the request of a run from its options. They have their parameter names; None is an option that was not given.
 
@@ -89,8 +78,10 @@ def run_request(**options: Any) -> RunRequest:
     stray = [name for name in options if name not in known or not known[name].field]
     if stray:
         raise TypeError(f"a request has no option {', '.join(stray)}")
-    given = {
-        name: _as_given(known[name], value) for name, value in options.items() if _says_something(known[name], value)
+    given: dict[str, Any] = {  # of an option that can be repeated, a single text or path is the only one
+        name: (value,) if known[name].repeated and isinstance(value, (str, Path)) else value
+        for name, value in options.items()
+        if value is not None and value != known[name].default and value not in ((), [], {})
     }
     values = {known[name].field: read(value) for name, value in given.items() if (read := known[name].read)}
     models = models_of(given)

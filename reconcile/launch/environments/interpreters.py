@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -127,7 +126,7 @@ def find(version: str) -> Path:
     if done and done.returncode == 0 and done.stdout.strip():
         return Path(done.stdout.strip())
     raise EnvironmentError_(
-        f"there is no Python {version} on PATH, through uv or under pyenv's root ({_pyenv_root_text()}); "
+        f"there is no Python {version} on PATH, through uv or under pyenv's root ({_pyenv_root()[1]}); "
         f"install it (`pyenv install {version}`) or put python{version} on PATH"
     )
 
@@ -161,25 +160,23 @@ def python_path() -> tuple[str, ...]:
     return tuple(os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path)
 
 
-def clean_environ(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+def clean_environ() -> dict[str, str]:
     """The process's variables for a command that belongs to another Python, without those that steer the imports and
     warnings of this one, and with uv's downloads of Pythons switched off.  Index, proxy and certificate settings stay."""
-    source = os.environ if environ is None else environ
-    variables = {name: value for name, value in source.items() if name not in DROPPED}
+    variables = {name: value for name, value in os.environ.items() if name not in DROPPED}
     return {**variables, "UV_PYTHON_DOWNLOADS": "never", "UV_PYTHON_PREFERENCE": "only-system"}
 
 
 def _pyenv_folders(version: str) -> list[Path]:
     """The folders of pyenv's releases of that version, the newest patch first (3.8.18 before 3.8.2)."""
-    found = ((re.fullmatch(rf"{re.escape(version)}(?:\.(\d+))?", f.name), f) for f in _pyenv_root().glob("versions/*"))
+    found = (
+        (re.fullmatch(rf"{re.escape(version)}(?:\.(\d+))?", f.name), f) for f in _pyenv_root()[0].glob("versions/*")
+    )
     releases = sorted(((int(match[1] or 0), folder / "bin") for match, folder in found if match), reverse=True)
     return [folder for _, folder in releases]
 
 
-def _pyenv_root() -> Path:
+def _pyenv_root() -> tuple[Path, str]:
+    """pyenv's root, and how a sentence names it."""
     root = os.environ.get("PYENV_ROOT")
-    return Path(root) if root else Path.home() / ".pyenv"
-
-
-def _pyenv_root_text() -> str:
-    return "$PYENV_ROOT" if os.environ.get("PYENV_ROOT") else "~/.pyenv"
+    return (Path(root), "$PYENV_ROOT") if root else (Path.home() / ".pyenv", "~/.pyenv")

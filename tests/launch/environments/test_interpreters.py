@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -102,7 +103,7 @@ def test_uv_beside_the_interpreter_on_path_a_module_or_missing(
     assert uv_command() == (str(beside),)
 
 
-def test_other_pythons_keep_the_index_not_what_steers_this_one() -> None:
+def test_other_pythons_keep_the_index_not_what_steers_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
     given = {
         "PYTHONPATH": "x",
         "PYTHONWARNINGS": "error",
@@ -110,7 +111,8 @@ def test_other_pythons_keep_the_index_not_what_steers_this_one() -> None:
         "UV_DEFAULT_INDEX": "i",
         "HOME": "h",
     }
-    assert clean_environ(given) == {
+    monkeypatch.setattr(os, "environ", given)
+    assert clean_environ() == {
         "UV_DEFAULT_INDEX": "i",
         "HOME": "h",
         "UV_PYTHON_DOWNLOADS": "never",
