@@ -22,7 +22,6 @@ from ..bridge import Bridge, Item, View, make_item, unmet
 from .parameter_products import (
     Facts,
     as_unsharded,
-    attends,
     cause_of,
     in_image_encoder,
     in_indexer,
@@ -32,7 +31,7 @@ from .parameter_products import (
 from .parameter_products import was_read as met_in
 from .rules import BOOK
 from .table import parts
-from .terms import AGAIN, ATTENTION, HEAD, INDEXER, KINDS, PARAMETER, ROUTER, SCORES, WEIGHTS, WINDOW, Term
+from .terms import AGAIN, ATTENTION, HEAD, KINDS, PARAMETER, WEIGHTS, WINDOW, Term
 from .trace_products import PRODUCTS_ONLY, read_trace
 
 REST = tuple(name for name in COMPONENTS if name not in ("mac", "accumulators"))
@@ -192,13 +191,7 @@ class _Terms:
         free = [op for op in own if op.id not in self.claimed]
         if kind == HEAD:
             return [op for op in free if op.id in self.of.read and not in_image_encoder(op, term.attrs)]
-        inside = [op for op in free if in_indexer(op) == (kind in (INDEXER, SCORES))]
-        if kind in (INDEXER, SCORES):
-            return [op for op in inside if (op.id in self.of.read) == (kind == INDEXER)]
-        if kind == ATTENTION:
-            return [op for op in inside if op.id not in self.of.read]
-        routers = kind == ROUTER
-        return [op for op in inside if op.id in self.of.read and (op.id in self.of.routers) == routers]
+        return [op for op in free if self.of.kind_of(op) == kind]
 
     def _compare_term(
         self,
@@ -284,6 +277,6 @@ class _Terms:
                     "the formula has no term for the weight of this product, which is outside of the layers",
                 )
             return Cause.OP_NOT_COUNTED, "the formula has no term for the weight of this product"
-        if attends(op, self.of.softmax):
+        if self.of.attends(op):
             return Cause.ATTENTION_LEFT_OUT, "the formula has no term for products that read no weight"
         return Cause.OP_NOT_COUNTED, "the formula has no term for a product without a weight that is not attention's"

@@ -24,9 +24,8 @@ from .model_facts import (
     has_indexer,
     has_tied_table,
     head_path,
+    layer_kinds,
     layer_paths,
-    layer_windows,
-    linear_layers,
     matrices,
     other_matrix,
     parameters,
@@ -123,7 +122,7 @@ def _read_model(model: TorchModel) -> Read:
     )
     if layers and {"h", "f"} <= set(facts):
         facts["m"] = matrices(parameters_of_layer(weights, layers[0]), dict(facts))
-    windows, linear = layer_windows(config, len(layers)), linear_layers(config, len(layers))
+    windows, linear = layer_kinds(config, len(layers))
     return Read(model.device, versions(module), facts, layers, weights, windows, linear, head_path(weights, facts))
 
 

@@ -61,19 +61,13 @@ def read_configuration(config: Any) -> dict[str, Any]:
     return facts
 
 
-def linear_layers(config: Any, number: int) -> list[bool]:
-    """Whether each layer has linear attention in place of attention."""
-    kinds = list(getattr(config, "layer_types", None) or [])
-    return ["linear" in str(kind) for kind in (kinds + [""] * number)[:number]]
-
-
-def layer_windows(config: Any, number: int) -> list[int]:
-    """The window of each layer, in keys; 0 for one that sees all of them."""
+def layer_kinds(config: Any, number: int) -> tuple[list[int], list[bool]]:
+    """The window of each layer, in keys, 0 for one that sees all of them; and whether it has linear attention in place of it."""
+    stated = [str(kind) for kind in getattr(config, "layer_types", None) or ()]
     window = getattr(config, "sliding_window", None)
-    if not isinstance(window, int) or not getattr(config, "use_sliding_window", True):
-        return [0] * number
-    kinds = list(getattr(config, "layer_types", None) or ["sliding"] * number)
-    return [window if "sliding" in str(kind) else 0 for kind in (kinds + [""] * number)[:number]]
+    keys = window if isinstance(window, int) and getattr(config, "use_sliding_window", True) else 0
+    kinds = ((stated or ["sliding"] * number) + [""] * number)[:number]
+    return [keys if "sliding" in kind else 0 for kind in kinds], ["linear" in kind for kind in kinds]
 
 
 def layer_paths(module: torch.nn.Module, number: int) -> list[str]:

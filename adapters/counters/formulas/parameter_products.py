@@ -137,38 +137,30 @@ def is_router(facts: Facts) -> bool:
     return len(shape) == 2 and facts["E"] in shape and bool(facts["E"])
 
 
-def balanced_experts(weights: Iterable[Facts], ops: Mapping[str, list[Op]]) -> set[str]:
-    """The routed parameters of which, with those of the other experts beside them, exactly the active share ran forward, or less
-    where experts have a capacity."""
-    groups: dict[str, list[Facts]] = {}
-    for facts in weights:
-        if facts["routed"]:
-            groups.setdefault(re.sub(r"experts\.(expert_)?\d+", "experts", facts["name"]), []).append(facts)
-    balanced = set[str]()
-    for group in groups.values():
-        counted = sum(int(as_unsharded(w)["numel"]) * int(w["tokens"]) * int(w["a"]) for w in group)
-        ran = forward_macs(op for w in group for op in ops[w["name"]])
-        short = counted - ran * int(group[0]["E"])
-        if ran and (not short or (short > 0 and group[0].get("capacity"))):
-            balanced.update(w["name"] for w in group)
-    return balanced
+def experts_that_ran(weights: Iterable[Facts], ops: Mapping[str, list[Op]]) -> tuple[set[str], set[str]]:
+    """The parameters of experts of which, with those of the other experts beside them, a share ran forward.
 
-
-def partial_experts(weights: Iterable[Facts], ops: Mapping[str, list[Op]]) -> set[str]:
-    """The parameters of experts without a stated share that, with those of the other experts beside them, ran forward a whole
-    number of times for all tokens, and fewer times than there are experts."""
+    The first are routed, and exactly the share that the configuration states ran, or less where experts have a capacity. Of the
+    others no share is stated: they ran a whole number of times for all tokens, and fewer times than there are experts.
+    """
     groups: dict[tuple[str, tuple[int, ...]], list[Facts]] = defaultdict(list)
     for facts in weights:
-        if facts["expert"] and not facts["routed"]:
+        if facts["expert"] or facts["routed"]:
             groups[re.sub(EXPERT, ".experts.", facts["name"]), tuple(facts["shape"])].append(facts)
-    partial = set[str]()
+    balanced, partial = set[str](), set[str]()
     for (_, shape), group in groups.items():
-        experts = len(group) if len(group) > 1 else shape[0] if len(shape) == 3 else 1
         once = sum(int(as_unsharded(w)["numel"]) * int(w["tokens"]) for w in group)
-        times, rest = divmod(forward_macs(op for w in group for op in ops[w["name"]]) * experts, once or 1)
-        if not rest and 0 < times < experts:
-            partial.update(w["name"] for w in group)
-    return partial
+        ran, one = forward_macs(op for w in group for op in ops[w["name"]]), group[0]
+        if one["routed"]:
+            short = once * int(one["a"]) - ran * int(one["E"])
+            if ran and (not short or (short > 0 and one.get("capacity"))):
+                balanced.update(w["name"] for w in group)
+        else:
+            experts = len(group) if len(group) > 1 else shape[0] if len(shape) == 3 else 1
+            times, rest = divmod(ran * experts, once or 1)
+            if not rest and 0 < times < experts:
+                partial.update(w["name"] for w in group)
+    return balanced, partial
 
 
 def output_mixed_with_queries(facts: Facts, ops: Mapping[str, list[Op]]) -> bool:
@@ -246,17 +238,3 @@ def passes_of(kind: str, passes: int) -> list[tuple[int, tuple[str, ...]]]:
         return [(1, PASSES[:1]), (2, PASSES[1:])]
     order = (FORWARD, WEIGHT_GRADIENT, INPUT_GRADIENT) if kind == INDEXER else PASSES
     return [(1, (phase,)) for phase in order[:passes]]
-
-
-def attention_products(layers: Sequence[str], trace: Trace) -> list[Op]:
-    """The products of attention inside the layers, without those of an indexer."""
-    softmax = softmaxes(trace, layers)
-    return [op for op in products(trace) if layer_of(op, layers) and attends(op, softmax) and not in_indexer(op)]
-
-
-def recurrent(weights: Iterable[Facts], layers: Sequence[str], trace: Trace) -> list[Op]:
-    """The products inside the layers that read no parameter and are not attention's: those of a recurrence, such as a scan."""
-    read = {op.id for ops in products_by_parameter(weights, trace).values() for op in ops}
-    softmax = softmaxes(trace, layers)
-    free = [op for op in products(trace) if op.id not in read and layer_of(op, layers)]
-    return [op for op in free if not attends(op, softmax) and not in_indexer(op)]

@@ -11,15 +11,17 @@ from ....work import Known, Work, known_part, sum_works
 from ..bridge import Item, by_layer, unmet
 from .parameter_products import (
     Facts,
-    balanced_experts,
+    attends,
+    experts_that_ran,
+    in_indexer,
     is_router,
     layer_of,
-    partial_experts,
     products,
     products_by_parameter,
     softmaxes,
     unread,
 )
+from .terms import ATTENTION, INDEXER, ROUTER, SCORES, WEIGHTS
 
 PRODUCTS_ONLY = "a formula counts products only"
 
@@ -55,8 +57,7 @@ class TraceProducts:
         self.read = {op.id for ops in self.tied.values() for op in ops}
         self.routers = {op.id for w in weights if is_router(w) for op in self.tied[w["name"]]}
         self.frozen = {op.id for w in weights if not w["trainable"] for op in self.tied[w["name"]]}
-        self.balanced_experts = balanced_experts(weights, self.tied)
-        self.partial_experts = partial_experts(weights, self.tied)
+        self.balanced_experts, self.partial_experts = experts_that_ran(weights, self.tied)
         self.pictures = any(weight.get("pictures") for weight in weights)
         self.softmax = softmaxes(trace, layers, outside=self.pictures)
         self.rest = [(op, None if op.id in self.layer else self._list_rest(op)) for op in trace.ops]
@@ -70,6 +71,18 @@ class TraceProducts:
     def unread(self) -> set[str]:
         """The parameters that nothing reads, where the trace shows it; few formulas meet one."""
         return unread(self.weights, self.read, self.trace, self.softmax)
+
+    def attends(self, op: Op) -> bool:
+        """Whether a product is one of attention."""
+        return attends(op, self.softmax)
+
+    def kind_of(self, op: Op) -> str:
+        """The kind of the terms that stand for a product of a layer."""
+        if in_indexer(op):
+            return INDEXER if op.id in self.read else SCORES
+        if op.id not in self.read:
+            return ATTENTION
+        return ROUTER if op.id in self.routers else WEIGHTS
 
     def sum(self, ops: Iterable[Op]) -> Work:
         """The known work of all calls of these ops."""

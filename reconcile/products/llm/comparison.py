@@ -181,8 +181,9 @@ def facts_of(collected: Collected) -> Mapping[str, Any] | None:
     """B, T and the lengths of packed documents, as the formulas read them; the numbers of ``parameters`` and of those that are
     ``trained``; and the FLOPs that are ``recurrent``, those of an ``indexer``, and those of ``attention`` on all keys. None if no
     formula could read the model."""
-    from ...adapters.counters.formulas.parameter_products import attention_products, in_indexer, products, recurrent
+    from ...adapters.counters.formulas.parameter_products import in_indexer
     from ...adapters.counters.formulas.terms import attention
+    from ...adapters.counters.formulas.trace_products import read_trace
 
     ledgers = (ledger for ledger in collected.ledgers if isinstance(ledger, Ledger) and ledger.sightings)
     read = [sighting.op.attrs for sighting in next((ledger.sightings for ledger in ledgers), ())]
@@ -192,14 +193,16 @@ def facts_of(collected: Collected) -> Mapping[str, Any] | None:
     weights = {held["name"]: held for held in read if "numel" in held}.values()
     counts = {"parameters": weights, "trained": [held for held in weights if held["trainable"]]}
     (trace,) = (t for t in collected.traces if isinstance(t, Trace))
-    scores = attention_products(layers, trace)
+    ran = read_trace(trace, list(weights), layers)
+    inside = [op for op in ran.products if ran.layer[op.id] and not in_indexer(op)]
+    scores = [op for op in inside if ran.attends(op)]
     whole = {"n", "dqk", "dv"} <= set(facts) and _flops(scores, FORWARD) == 2 * len(layers) * attention(
         dict(facts, window=0)
     )
     return {
         **facts,
-        "recurrent": _flops(recurrent(weights, layers, trace)),
-        "indexer": _flops([op for op in products(trace) if in_indexer(op)]),
+        "recurrent": _flops(op for op in inside if op.id not in ran.read and not ran.attends(op)),
+        "indexer": _flops(op for op in ran.products if in_indexer(op)),
         "attention": _flops(scores) if whole else 0,
         **{name: sum(held["numel"] for held in of) for name, of in counts.items()},
     }

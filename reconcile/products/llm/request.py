@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +45,9 @@ def make_comparison(
     Raises NotInResult if what ran is not known, and UsageError if no formula has a number.
     """
     from ...engine.settle import settle
+    from ...work import load
 
+    load()
     collected = take(request, tell)
     result = settle(collected, Conventions(MATMUL, NAMED))
     (trace,) = result.traces
@@ -143,14 +145,12 @@ def read_request(
     Raises UsageError for sizes of a model that has inputs of its own, for inputs of one that is sized, and for a model that
     cannot be used.
     """
-    from ...adapters.counters.formulas.configured.config_source import settings_of
-    from ...adapters.counters.formulas.configured.factories import make_model
+    from ...adapters.counters.formulas.configured.config_source import Sizes, settings_of
+    from ...adapters.counters.formulas.configured.factories import factory, make_model
     from ...core.framework import relative
     from ...launch import importable_models, runner
     from ...launch.request import run_request
-    from ...work import load
 
-    load()
     options: dict[str, Any] = {"counters": ("formula:all",), "pass_": pass_}
     configuration = find_source(model)
     if configuration is not None:
@@ -161,18 +161,18 @@ def read_request(
         if lora and pass_ != "training":
             raise UsageError("adapters are trained: leave --lora or --pass out.")
         documents = lengths_of(lengths or ())
-        tokens, pixels = sum(documents) or seq or 0, pixels_of(image_size or ())
-        if there is not None:
-            wanted = adapters(lora)
-            arguments = {
-                "settings": settings_of(configuration),
-                "sizes": [batch or 1, tokens, documents, images or 0, pixels],
-                "lora": wanted and [wanted.rank, wanted.targets],
-            }
-            maker = f"{relative(make_model.__module__)}:{make_model.__name__}"  # as a worker names it
-            request = replace(run_request(**options), factories={framework(): maker}, arguments=arguments)
-            return request, name_model(configuration), there
-        return read_configuration(configuration, batch or 1, tokens, pass_, documents, lora, images or 0, pixels)
+        sizes = Sizes(batch or 1, sum(documents) or seq or 0, documents, images or 0, pixels_of(image_size or ()))
+        wanted = adapters(lora)
+        if there is None:
+            return run_request(**options), *_here(factory(configuration, sizes, wanted), None)
+        arguments = {
+            "settings": settings_of(configuration),
+            "sizes": astuple(sizes),
+            "lora": wanted and astuple(wanted),
+        }
+        maker = f"{relative(make_model.__module__)}:{make_model.__name__}"  # as a worker names it
+        request = replace(run_request(**options), factories={framework(): maker}, arguments=arguments)
+        return request, name_model(configuration), there
     told = model if isinstance(model, str) else "a model"
     if batch or seq or lengths or images or image_size:
         given = "--lengths" if lengths else "--images and --image-size" if images or image_size else "--seq and --batch"
@@ -236,10 +236,10 @@ def find_source(model: Any) -> Path | Mapping[str, Any] | None:
         return dict(model.to_dict())
     if not isinstance(model, (str, Path)):
         return None
-    within = Path(model, CONFIG)
-    if str(model).endswith(".json"):
-        return Path(model)
-    return within if within.is_file() or isinstance(model, Path) else None
+    path, within = Path(model), Path(model, CONFIG)
+    if within.is_file() or (isinstance(model, Path) and path.is_dir()):
+        return within
+    return path if isinstance(model, Path) or path.suffix == ".json" else None
 
 
 def _here(model: Any, inputs: Any) -> tuple[str, Take]:
@@ -261,32 +261,3 @@ def adapters(text: str) -> Lora | None:
     if not (rank.isascii() and rank.isdecimal() and len(rank) < 7 and int(rank) and all(targets)):
         raise UsageError(f"--lora takes a rank, such as 16 or 16:q_proj,v_proj, not {brief(text)}.")
     return Lora(int(rank), targets)
-
-
-def read_configuration(
-    source: Path | Mapping[str, Any],
-    batch: int,
-    seq: int = 0,
-    pass_: str = "training",
-    lengths: Sequence[int] = (),
-    lora: str = "",
-    images: int = 0,
-    pixels: Sequence[int] = (),
-) -> tuple[RunRequest, str, Take]:
-    """The request, the model's name, and how to run it in this process, which allocates nothing.
-
-    ``source`` is a config.json, or what stands in one; ``seq`` is 0 for the default; ``lengths`` are those of documents packed
-    into a sequence, ``lora`` is the rank of adapters, "16", or "16:q_proj,v_proj" with the modules that get one, ``images`` are
-    those in a sequence, and ``pixels`` their height and width. Raises UsageError for a configuration that no model is made of.
-    """
-    from ...adapters.counters.formulas.configured.config_source import Sizes
-    from ...adapters.counters.formulas.configured.factories import factory
-    from ...launch.in_process import collect_live
-    from ...launch.request import run_request
-    from ...work import load
-
-    load()
-    make = factory(source, Sizes(batch, seq, tuple(lengths), images, tuple(pixels)), adapters(lora))
-    request = run_request(counters=("formula:all",), pass_=pass_)
-
-    return request, make.__name__, lambda asked, tell: collect_live({framework(): make}, None, asked, tell)

@@ -11,7 +11,7 @@ from pathlib import Path
 from ...core.errors import check_names
 from ...core.registry import known_counters
 from ..llm.comparison import PREFIX, Comparison
-from ..llm.request import make_comparison, read_configuration
+from ..llm.request import make_comparison, read_request
 from .closed_forms import Numerator, put_first
 
 RAN, KEPT = "ran", "ran-causal"
@@ -23,7 +23,7 @@ FAR = 2
 def formulas(config: Path, seq: int, stated: str) -> tuple[Numerator, ...]:
     """FLOPs per token by formula, the stated one first; ``ran`` is what the step takes, and ``ran-causal`` the part of it that no
     causal mask discards. Raises UsageError for a formula that has no number for this model, and as ``make_comparison`` does."""
-    made = numerators(make_comparison(*read_configuration(config, 1, seq), lambda _event: None))
+    made = numerators(make_comparison(*read_request(config, seq=seq), lambda _event: None))
     check_names("formula", (stated,), [one.name for one in made])
     return put_first(stated, made)
 

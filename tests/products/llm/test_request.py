@@ -14,11 +14,12 @@ from click.testing import CliRunner
 
 import reconcile
 from reconcile.cli import cli
-from reconcile.launch.request import run_request
 from reconcile.products.llm import report, request
 from tests.adapters.counters.test_formulas import FULL, LAYER, NORM, TOKENS, B, Decoder, F, H, L, T, V
 
 torch = pytest.importorskip("torch")
+from reconcile.adapters.counters.formulas.configured import factories  # noqa: E402
+from reconcile.adapters.counters.formulas.configured.config_source import Lora, Sizes  # noqa: E402
 from reconcile.adapters.counters.formulas.configured.packed_documents import Documents  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
@@ -40,19 +41,16 @@ def found() -> Any:
 
 @pytest.fixture
 def configured(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
-    """A model and its inputs, which stand for what transformers makes of a configuration, run once; and what was asked."""
+    """A model that stands for the one that transformers makes of a configuration, and what was asked."""
 
-    def stand_in(*model: Any) -> list[Any]:
-        given = []
-        name, take = request._here(*model)
-        given_request = run_request(counters=("formula:all",), pass_="training")
-        collected = take(given_request, lambda _event: None)
+    def stand_in(made: Callable[[], Any]) -> list[Any]:
+        given = list[Any]()
 
         def configure(*words: Any) -> Any:
             given.append(words)
-            return given_request, name, lambda *_: collected
+            return made
 
-        monkeypatch.setattr(request, "read_configuration", configure)
+        monkeypatch.setattr(factories, "factory", configure)
         return given
 
     return stand_in
@@ -64,12 +62,12 @@ EXACT = ("nanochat", "olmo-core")
 
 def test_the_command_and_the_function_agree(found: Any, configured: Callable[..., list[Any]], tmp_path: Path) -> None:
     """On a configuration."""
-    given = configured(make, None)
+    given = configured(make)
     file = tmp_path / "config.json"
     file.write_text("{}")
     done = CliRunner().invoke(cli, ["llm", str(tmp_path), "--seq", "6", "--batch", "2", "--format", "json"])
     again = reconcile.llm(file, seq=6, batch=2)
-    assert given == [(file, 2, 6, "training", (), "", 0, ())] * 2
+    assert given == [(file, Sizes(2, 6), None)] * 2
     assert done.exit_code == again.exit_code == 0, done.output
     assert json.loads(done.stdout) == json.loads(report.data(again.result)) == json.loads(report.data(found.result))
     assert (again.mfu_flops, again.hfu_flops, again.result.tokens) == (RAN, RAN, TOKENS)
@@ -120,11 +118,11 @@ def test_it_is_written_and_printed(found: Any, tmp_path: Path) -> None:
 def test_lengths_of_documents(configured: Callable[..., list[Any]]) -> None:
     """B documents of T tokens in one sequence: what ran is a batch of them, and a formula of one sequence counts all pairs."""
     lengths = (T,) * B
-    given = configured(Documents(Decoder(), lengths), torch.zeros(1, B * T, dtype=torch.int64))
+    given = configured(lambda: (Documents(Decoder(), lengths), torch.zeros(1, B * T, dtype=torch.int64)))
     packed = reconcile.llm("net.json", lengths=lengths)
     text = ",".join(map(str, lengths))
     done = CliRunner().invoke(cli, ["llm", "net.json", "--lengths", text, "--format", "json"])
-    assert given == [(Path("net.json"), 1, B * T, "training", lengths, "", 0, ())] * 2
+    assert given == [(Path("net.json"), Sizes(1, B * T, lengths), None)] * 2
     data = json.loads(done.stdout)
     assert (packed.mfu_flops, packed.exact, data["ran"], data["lengths"]) == (RAN, (), RAN, list(lengths))
     across = 6 * L * 2 * H * ((B * T) ** 2 - B * T * T)
@@ -215,9 +213,6 @@ def test_what_ran_unknown_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_elsewhere_a_worker_makes_the_model_of_a_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
     """What home sends is what a factory beside transformers is given; nothing of transformers is needed at home."""
-    from reconcile.adapters.counters.formulas.configured import factories
-    from reconcile.adapters.counters.formulas.configured.config_source import Lora, Sizes
-
     settings = {"model_type": "llama", "num_hidden_layers": 2}
 
     def there(_request: Any, _tell: Any) -> Any:

@@ -57,11 +57,11 @@ def found(ran: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> F
     config.write_text("{}")
     given: list[tuple[Path, int]] = []
 
-    def configured(file: Path, batch: int, seq: int) -> Any:
+    def configured(file: Path, seq: int) -> Any:
         given.append((file, seq))
         return ()
 
-    monkeypatch.setattr(config_formulas, "read_configuration", configured)
+    monkeypatch.setattr(config_formulas, "read_request", configured)
     monkeypatch.setattr(config_formulas, "make_comparison", lambda _tell: ran)
 
     def found(per_token: int, *more: str) -> tuple[int, dict[str, Any]]:
