@@ -1,4 +1,7 @@
-"""Models of JAX for test_jax.py, which run in an environment of their own. ``python jax_models.py FILE`` writes their traces."""
+"""Models of JAX for test_jax.py, which run in an environment of their own. ``python jax_models.py FILE`` writes their traces.
+
+Loops and branches whose turns are known are blocks of tests/networks/jax_blocks.py.
+"""
 
 from __future__ import annotations
 
@@ -106,10 +109,6 @@ def scopes():
     return net, (W, X)
 
 
-def jitted():
-    return jax.jit(lambda w, x: jax.jit(jnp.matmul)(jax.jit(jnp.matmul)(x, w), w)), (W, X)
-
-
 def dead():
     """One of two products is not returned, and neither is one part of a scan's carry."""
 
@@ -140,25 +139,6 @@ def custom():
 
     second.defjvp(lambda primals, tangents: (primals[0], tangents[0]))
     return (lambda w, x: second(first(w, x))), (W, X)
-
-
-def scanned():
-    """97 steps of a product."""
-    return (lambda w, x: lax.scan(lambda c, _: (c @ w, None), x, None, length=97)[0]), (W, X)
-
-
-def nested():
-    """A scan in a scan."""
-
-    def step(w, c, _):
-        return lax.scan(lambda d, _: (d @ w, None), c, None, length=3)[0], None
-
-    return (lambda w, x: lax.scan(functools.partial(step, w), x, None, length=4)[0]), (W, X)
-
-
-def while_known():
-    """9, 7, 5, 3: while i > 2."""
-    return (lambda w, x: lax.while_loop(lambda c: c[0] > 2, lambda c: (c[0] - 2, c[1] @ w), (9, x))[1]), (W, X)
 
 
 def while_of_data():
@@ -265,17 +245,6 @@ def cond_known():
     return (lambda w, x: lax.cond(w.shape[0] > 5, lambda y: y @ w, lambda y: y @ w @ w, x)), (W, X)
 
 
-def switch_known():
-    """The branch is a number that the program computes: 7 rem 4 is 3, the last one."""
-
-    def net(w, x):
-        return lax.switch(
-            jnp.int32(7) % 4, [lambda y, n=n: functools.reduce(jnp.matmul, [y] + [w] * n) for n in range(4)], x
-        )
-
-    return net, (W, X)
-
-
 def cond_alike():
     """Whatever the data, one product."""
     return (lambda w, x: lax.cond(x[0, 0] > 0, lambda y: y @ w, lambda y: y @ w, x)), (W, X)
@@ -343,21 +312,6 @@ def reduced():
     return (lambda x: lax.reduce(x, 0.0, lambda a, b: a + b - 1.0, (1,))), (X,)
 
 
-def unrolled():
-    """Seven turns, two at once, and one behind the loop."""
-    return (lambda w, x: lax.scan(lambda h, _: (h @ w, None), x, None, length=7, unroll=2)[0]), (W, X)
-
-
-def no_turn():
-    """Loops of 0 turns: one of a length that is known, one whose condition fails."""
-
-    def run(w, x):
-        x = lax.fori_loop(0, 0, lambda _, h: h @ w, x)
-        return lax.while_loop(lambda s: s[0] < 0, lambda s: (s[0] + 1, s[1] @ w), (0, x))[1] @ w
-
-    return run, (W, X)
-
-
 def solved():
     return (lambda w, x: jnp.linalg.solve(w, x.T)), (W, X)
 
@@ -388,8 +342,8 @@ def only_an_input():
 TRAINED = (remat, custom, two_convolutions, with_linen, normed_in_linen, with_nnx, only_an_input)
 
 TRACED = (
-    scopes, jitted, dead, remat, custom, scanned, nested, while_known, while_of_data, while_of_an_argument, cond_known,
-    switch_known, cond_alike, cond_of_data, sharded, sharded_by_5, callback, reported, added_in_place, reduced, unrolled, no_turn,
+    scopes, dead, remat, custom, while_of_data, while_of_an_argument, cond_known,
+    cond_alike, cond_of_data, sharded, sharded_by_5, callback, reported, added_in_place, reduced,
     solved, loops_in_loops, loop_in_a_condition, branches_in_loops, loops_of_rows, by_values, as_a_mutable_array_says,
     with_nnx, with_linen, huge,
 )  # fmt: skip

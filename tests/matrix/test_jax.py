@@ -45,25 +45,18 @@ def lu_and_two_triangles(n: int, k: int) -> Work:
 
 
 WHOLE = {
-    "jitted": PRODUCT * 2,
     "dead": PRODUCT * (2 * 3),
     "remat": PRODUCT + Work(special=EACH),
     "custom": PRODUCT + Work(mul=EACH),
-    "scanned": PRODUCT * 97,
-    "nested": PRODUCT * (3 * 4),
-    "while_known": PRODUCT * 4,
     "loops_in_loops": PRODUCT * (0 + 1 + 2 + 3 + (0 + 1) + (0 + 1 + 2)),
     "branches_in_loops": PRODUCT * (3 + 0 + 1 + 4 * 2),
     "loops_of_rows": PRODUCT * 4,
     "cond_known": PRODUCT,
-    "switch_known": PRODUCT * 3,
     "cond_alike": PRODUCT + Work(cmp=1),
     "sharded": PRODUCT + Work(add=(ROWS - 1) * WIDTH),
     "sharded_by_5": PRODUCT + Work(add=(ROWS - 1) * WIDTH),
     "reported": PRODUCT * 3,
     "reduced": Work(add=2 * ROWS * (WIDTH - 1)),
-    "unrolled": PRODUCT * 7,
-    "no_turn": PRODUCT,
     "solved": lu_and_two_triangles(WIDTH, ROWS),
 }
 
