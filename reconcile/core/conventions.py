@@ -50,6 +50,11 @@ class Convention:
         value: int = getattr(self, component)
         return value
 
+    @property
+    def weights(self) -> dict[str, int]:
+        """The weight of each of its ``components``."""
+        return {name: self.weight(name) for name in self.components}
+
     def weighs(self, components: Iterable[str]) -> bool:
         """Whether any of these components has a weight: if they are unknown, so are the FLOPs under the convention."""
         return any(self.weight(name) for name in components)

@@ -1,7 +1,8 @@
-"""Formats numbers for reports: separators, signs, percentages, ratios, multiples and SI prefixes."""
+"""Formats numbers and shapes for reports: separators, signs, percentages, ratios, multiples and SI prefixes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 
@@ -13,6 +14,11 @@ def number(value: int) -> str:
 def format_signed(value: int) -> str:
     """As :func:`number`, with a sign: ``+1,234`` or ``-1,234``, and a plain ``0``."""
     return f"{value:+,}" if value else "0"
+
+
+def format_shape(shape: Sequence[int | None] | None) -> str:
+    """``(1, 96)``, with ? for an unknown dimension; ? alone for an unknown rank."""
+    return "?" if shape is None else "(" + ", ".join("?" if size is None else str(size) for size in shape) + ")"
 
 
 def percent(part: int, whole: int) -> str:

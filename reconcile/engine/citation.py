@@ -78,7 +78,7 @@ def convention_text(convention: Convention) -> str:
     """The convention's name with its meaning in words, else with its weights."""
     words = " ".join(convention.meaning.replace("`", "").split()).rstrip(".")
     if not words:
-        weights = [f"{name} {convention.weight(name)}" for name in convention.components if convention.weight(name)]
+        weights = [f"{name} {weight}" for name, weight in convention.weights.items() if weight]
         words = "FLOPs per unit: " + (", ".join(weights) or "none")
     elif words[:1].isupper() and not words[1:2].isupper():
         words = words[0].lower() + words[1:]

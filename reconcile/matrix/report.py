@@ -296,7 +296,7 @@ def to_dict(result: MatrixResult) -> dict[str, Any]:
         "model": result.model,
         "params": {k: plain(v) for k, v in params.items()},
         "convention": convention.name,
-        "convention_weights": {name: convention.weight(name) for name in convention.components},
+        "convention_weights": convention.weights,
         "exit_code": result.exit_code,
         "environments": [_environment(cell) for cell in result.cells],
         "neighbours": [statement_data(s) for s in result.neighbours],

@@ -90,8 +90,7 @@ def _cause(name: str) -> tuple[str, str]:
 
 def _convention(name: str) -> tuple[str, str]:
     convention = NAMED[name]
-    weights = {part: convention.weight(part) for part in convention.components}
-    shown = ", ".join(f"{part} {weight}" for part, weight in weights.items() if weight)
+    shown = ", ".join(f"{part} {weight}" for part, weight in convention.weights.items() if weight)
     return convention.meaning, f"Weights: {shown}; all others 0."
 
 

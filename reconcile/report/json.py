@@ -46,7 +46,7 @@ def _report_data(result: Answer, listed: RowMaker = rows_at_once) -> dict[str, A
         "pass": result.pass_,
         "params": {k: plain(v) for k, v in result.params.items()},
         "convention": convention.name,
-        "convention_weights": {name: convention.weight(name) for name in convention.components},
+        "convention_weights": convention.weights,
         "convention_meaning": convention.meaning,
         "environment": _sort_mapping(result.environment),
         "inputs": dict(result.inputs),

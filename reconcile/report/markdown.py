@@ -13,7 +13,7 @@ import jinja2
 
 from ..core.conventions import ALL, Convention
 from ..core.escaping import markdown, prose
-from ..core.number_format import format_signed, number
+from ..core.number_format import format_shape, format_signed, number
 from ..core.records import Tensor
 from ..core.results import Evidence, LayerRow, Statement
 from ..engine.answer import Answer
@@ -24,7 +24,6 @@ from .alignment import sentences
 from .document.markdown import render_blocks, render_statement, times
 from .rendering import environment
 
-DIFFERENCES_TITLE = "How the frameworks differ here"
 MAX_BYTES = 20_000
 """The most bytes of a report that has the table of every layer beside it."""
 LINE_LIMITS = (40, 25, 15, 10, 6)
@@ -61,7 +60,7 @@ def _render_page(
 ) -> str:
     """The report with ``most`` lines in each table, and one for the others."""
     result, headline = shown.result, shown.headline
-    about, differ = _split_description(result)
+    about, differ = view.split_description(result)
     counters = document.tabulate(view.COUNTER_TITLES, (cells for cells, _ in shown.counters))
     text = _template().render(
         most=most,
@@ -82,7 +81,7 @@ def _render_page(
         pictures=pictures,
         statement=lambda s, brief=False: Raw(render_statement(describe_statement(result, s), brief, most)),
         about=about,
-        differ=differ,
+        differ="" if result.notes else differ,  # notes replace it
         aligned=sentences(result.alignment) if result.alignment else [],
     )
     return re.sub(r"\n{3,}", "\n\n", text.strip()) + "\n"
@@ -134,20 +133,7 @@ def _counter_cell(row: LayerRow, counter: str) -> Raw:
 
 def _shape_text(tensors: tuple[Tensor, ...]) -> Raw:
     """``(1, 96) (96, 288)``; ? for an unknown dimension, and for a tensor of unknown rank."""
-    return Raw(" ".join("?" if t.shape is None else f"({', '.join(map(_dimension_text, t.shape))})" for t in tensors))
-
-
-def _dimension_text(size: int | None) -> str:
-    return "?" if size is None else str(size)
-
-
-def _split_description(result: Answer) -> tuple[str, str]:
-    """The author's text on the pair in two parts: the model, and the differences of the frameworks.
-
-    The second part is '' if the pair has notes, which then replace it.
-    """
-    about, _, rest = result.description.partition(DIFFERENCES_TITLE)
-    return about.strip(), "" if result.notes else rest.strip(": \n")
+    return Raw(" ".join(format_shape(t.shape) for t in tensors))
 
 
 def _group_bridges(result: Answer, headline: Statement | None) -> list[tuple[Statement, list[Statement]]]:

@@ -101,6 +101,12 @@ def describe_distance(counter: CounterVerdict) -> str:
     return f"{how} {'below' if counter.off < 0 else 'above'}"
 
 
+def split_description(result: Answer) -> tuple[str, str]:
+    """The author's text on the pair in two parts: on the model, and on the differences of the frameworks."""
+    about, _, rest = result.description.partition("How the frameworks differ here")
+    return about.strip(), rest.strip(": \n")
+
+
 def state_word(state: str) -> str:
     """A state's value as people read it: ``exact``, ``explained``, ``not comparable``."""
     return "exact" if state == State.EQUAL.value else state.replace("_", " ")

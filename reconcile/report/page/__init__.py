@@ -31,7 +31,6 @@ from ..alignment import sentences
 from ..rendering import environment
 from .data import page_data
 
-DIFFER = "How the frameworks differ here"
 SCRIPTS = ("books", "show", "waterfall", "rows", "folds", "tree", "lines", "detail", "main")
 """In the order in which they run, as one script."""
 
@@ -43,7 +42,7 @@ def to_html(result: Answer, statement: Statement | None = None, command: str = "
     shown = [view.describe_answer(each, statement) for each in views]
     first = shown[0].headline
     phased = [[_phase_data(*pair) for pair in each.phases] for each in shown]
-    about, differ = _description(result)
+    about, differ = (list(_paragraphs(text)) for text in view.split_description(result))
     style, script = style_page(file_text("page.css")), _script()
     return _template().render(
         result=result,
@@ -98,8 +97,7 @@ def _template() -> jinja2.Template:
 
 def _list_weights(convention: Convention) -> str:
     """``mac 2, add 1``: the components that a convention counts."""
-    weights = ((name, convention.weight(name)) for name in convention.components)
-    return ", ".join(f"{name} {weight}" for name, weight in weights if weight)
+    return ", ".join(f"{name} {weight}" for name, weight in convention.weights.items() if weight)
 
 
 def finalize(value: Any) -> Any:
@@ -134,13 +132,8 @@ def _inputs(result: Answer) -> Iterator[tuple[str, str]]:
         yield from ((f"{framework} called with", text) for framework, text in result.inputs.items())
 
 
-def _description(result: Answer) -> tuple[list[str], list[str]]:
-    """The paragraphs of the author's text on the pair: on the model, and on the differences of the frameworks."""
-    about, _, rest = result.description.partition(DIFFER)
-    return list(_paragraphs(about)), list(_paragraphs(rest.strip(": \n")))
-
-
 def _paragraphs(text: str) -> Iterator[str]:
+    """The paragraphs of the author's text on the pair."""
     for block in re.split(r"\n\s*\n|\n(?=[*-] )", text.strip()):
         if block.strip():
             yield re.sub(r"^[*-] ", "", block)

@@ -14,8 +14,9 @@ from typing import Any
 
 from ...core.causes import Cause
 from ...core.escaping import escape_line
+from ...core.number_format import format_shape
 from ...core.records import Op, Tensor
-from ...core.results import Adjustment, Evidence, LedgerResult, Statement, TraceResult
+from ...core.results import Evidence, LedgerResult, Statement, TraceResult
 from ...core.work import COMPONENTS, MASKED
 from ...engine.answer import Answer
 from ...engine.statements import statement_between
@@ -43,10 +44,7 @@ def describe_tensors(operands: Sequence[Tensor]) -> str:
         if tensor.dtype != last:
             parts.append(tensor.dtype)
             last = tensor.dtype
-        if tensor.shape is None:
-            parts.append("?")
-        else:
-            parts.append(f"({', '.join('?' if size is None else str(size) for size in tensor.shape)})")
+        parts.append(format_shape(tensor.shape))
     return " ".join(parts)
 
 
@@ -189,15 +187,12 @@ class _Books:
             "layer": [self._add_layer(line.layer) for line in lines],
             "op": [self._add_string(line.op) for line in lines],
             "amount": [json_integer(line.amount) for line in lines],
-            "evidence": [self._add_proofs(line) for line in lines],
+            "evidence": [[self._add_proof(evidence) for evidence in line.evidence] for line in lines],
             "residuals": [
                 [self._add_layer(r.layer), json_integer(r.amount), self._add_string(r.reason)]
                 for r in statement.residuals
             ],
         }
-
-    def _add_proofs(self, line: Adjustment) -> list[int]:
-        return [self._add_proof(evidence) for evidence in line.evidence]
 
     def _add_proof(self, e: Evidence) -> int:
         home = self._homes.get(e.counter, "")
