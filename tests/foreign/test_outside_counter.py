@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,20 +38,6 @@ def test_it_is_listed_and_has_a_page(installed: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "O in_features, bias left out" in done.stdout
     assert "It leaves out biases." in done.stdout
-
-
-@pytest.mark.frameworks
-@pytest.mark.slow
-def test_it_explains_a_model_beside_another_interpreter(installed: Path, tmp_path: Path) -> None:
-    """test_installed_counter.py has it installed, with networks of the zoo."""
-    here = tmp_path / "here"
-    here.mkdir()
-    (here / "net.py").write_text("import torch\ndef make():\n    return torch.nn.Linear(96, 256)\n")
-    words = ("--torch", "net:make", "--input", "5,96", "--counter", "tiny", "--python", sys.executable)
-    done = reconcile(installed, here, "run", *words, "--out", "out")
-    assert done.returncode == 0, done.stderr
-    ledger = ledgers(here, "net.make")["tiny"]
-    assert (ledger["state"], ledger["total"]) == ("equal", 5 * DENSE)
 
 
 @pytest.mark.parametrize(

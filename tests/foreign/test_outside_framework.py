@@ -94,18 +94,6 @@ def test_a_model_of_it_against_one_of_pytorch(installed: Path, tmp_path: Path) -
     assert "NumPy" in (here / "out" / f"{stem}.md").read_text() + page
 
 
-@pytest.mark.frameworks
-@pytest.mark.slow
-def test_what_fails_in_its_model_is_the_models(installed: Path, tmp_path: Path) -> None:
-    here = written(tmp_path / "here")
-    done = reconcile(installed, here, "run", "--numpy", "f:make", "--input", f"{BATCH},{WIDTH + 1}", "--out", "out")
-    assert done.returncode == 2
-    assert re.match(
-        r"Error: the model of f:make, called with \(float32 \(4, 9\)\), raised ValueError: matmul", done.stderr
-    )
-    assert "Traceback" not in done.stderr
-
-
 @pytest.mark.parametrize(
     ("point", "why"),
     [

@@ -115,57 +115,6 @@ def test_an_environment_that_is_made_borrows_as_well(
     assert not (tmp_path / "kept").exists()
 
 
-def test_both_frameworks_and_a_pair_file_there(repository: Repository, environment: Make) -> None:
-    """Each in a worker of its own; a counter that is left out is not missed."""
-    python = environment(without=("thop", "fvcore"))
-    repository.write(
-        torch_net="""
-            import sys
-            from torch import nn, ones
-
-            def make():
-                assert sys.prefix.endswith("venv")
-                return nn.Sequential(nn.Linear(5, 4)), ones(3, 5)
-        """,
-        keras_net="""
-            import sys
-            import tensorflow as tf
-
-            def make():
-                assert sys.prefix.endswith("venv")
-                tf.config.run_functions_eagerly(True)
-                tf.keras.mixed_precision.set_global_policy("mixed_float16")
-                return tf.keras.Sequential([tf.keras.layers.Dense(4, use_bias=False)]), tf.ones((3, 5))
-        """,
-        sizes="FEATURES = 5\n",
-        torch=TRAP,
-        pair="""
-            import sys
-            import torch
-            from reconcile.model_zoo.pair import Input, Layer, Pair
-            from sizes import FEATURES
-
-            PAIR = Pair("mine", {"batch": 3}, (Layer("0", tf="0", torch="0"),))
-
-            def inputs(p):
-                return [Input("x", (p.batch, FEATURES))]
-
-            def build_torch(p):
-                assert sys.prefix.endswith("venv")
-                return torch.nn.Sequential(torch.nn.Linear(FEATURES, 4))
-        """,
-    )
-    there = ("--python", str(python.parents[1]))
-    asked = ("--counter", "flop_counter", "--counter", "tf.profiler@frozen")
-    data = repository.report(
-        "keras_net.make+torch_net.make", "--torch", "torch_net:make", "--tf", "keras_net:make", *asked, *there
-    )
-    assert {ledger["normalised_total"] for ledger in data["ledgers"]} == {2 * 3 * 5 * 4}
-    data = repository.report("mine", "--model", "./pair.py", "--counter", "flop_counter", *there)
-    assert {ledger["normalised_total"] for ledger in data["ledgers"]} == {2 * 3 * 5 * 4}
-    assert not list(repository.folder.rglob("__pycache__"))
-
-
 def test_an_environment_without_the_framework_is_refused(repository: Repository, environment: Make) -> None:
     repository.write(net="def make():\n    pass\n", torch=TRAP)
     python = environment(without=("torch",))

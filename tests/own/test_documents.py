@@ -36,15 +36,3 @@ def test_a_document_that_says_otherwise_fails(block: str, tmp_path: Path) -> Non
     document = tmp_path / "wrong.md"
     document.write_text(f"text\n\n```python\n{block}```\n")
     assert typed(document, tmp_path).returncode == 1
-
-
-def test_every_name_of_the_interface_is_in_the_document() -> None:
-    """Every name that the interface has is spoken of."""
-    from reconcile.api import run
-    from reconcile.api.results import Run
-    from reconcile.products.llm.api import LanguageModel, llm
-
-    text = DOCUMENT.read_text()
-    names = [n for kind in (Run, LanguageModel) for n in vars(kind) if not n.startswith("_")]
-    names += [*(run.__kwdefaults__ or ()), *(llm.__kwdefaults__ or ())]
-    assert [name for name in names if name not in text] == []

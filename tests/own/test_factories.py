@@ -143,25 +143,3 @@ def test_a_tensorflow_factory_is_refused_alike(repository: Repository) -> None:
     assert "the model of bad:make, called with (x=float32 (2, 3), y=float32 (4,)), raised " in repository.refusal(
         *asked
     )
-
-
-@pytest.mark.slow
-def test_a_factory_that_fails_only_later_fails_its_counter(repository: Repository) -> None:
-    repository.write(
-        net="""
-            from torch import nn
-
-            made = []
-
-            def make():
-                made.append(1)
-                if len(made) == 3:
-                    raise OSError("the disk is gone")
-                return nn.Linear(5, 2)
-        """
-    )
-    result = repository.run("--torch", "net:make", "--input", "3,5")
-    assert result.exit_code == 3
-    said = " ".join(result.stdout.split())
-    assert "fvcore: failed: the factory net:make raised OSError: the disk is gone (net.py, line 9)." in said
-    assert "flop_counter: exact." in said

@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 import reconcile  # noqa: E402
 from reconcile.adapters.pytorch.tracing.fused_calls import FusedCalls  # noqa: E402
 from reconcile.adapters.pytorch.tracing.recorder import Recorder  # noqa: E402
+from reconcile.adapters.pytorch.tracing.trace_notes import PADDING_DROPPED  # noqa: E402
 from reconcile.work import UnknownWork, Work, work_of  # noqa: E402
 from tests.work.records_by_hand import make  # noqa: E402
 
@@ -78,6 +79,7 @@ def test_an_encoder_of_padded_sequences_runs_its_kernels_work(lengths: list[int]
             ran += math.prod(left) * right[-1]
     run = reconcile.run(torch=lambda: _factory(lengths), counters=["thop", "flop_counter"])
     assert [ledger.reason for ledger in run.result.ledgers] == ["", ""]
+    assert PADDING_DROPPED in run.result.traces[0].notes
     assert [figure.flops for figure in run.verdict.figures] == [2 * ran]
     rows, padded = sum(lengths), len(lengths) * max(lengths) ** 2
     assert ran == rows * E * 3 * E + 2 * padded * E + rows * E * E + 2 * rows * E * 16

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -206,25 +205,3 @@ def test_nothing_of_the_callers_changes(
         torch=made, inputs=None if factory else (data,), counters=["thop", "flop_counter"], device=device, **how
     )
     assert {name: value for name, value in state(model, data).items() if value != before[name]} == {}
-
-
-def test_what_a_factory_keeps_is_not_on_meta() -> None:
-    """A function of the caller's that is made and run on meta fills a cache of theirs; their own next model reads it."""
-    kept: dict[str, Callable[..., Any]] = {}
-
-    @functools.cache
-    def shift() -> torch.Tensor:
-        return torch.full((8,), 16.0)
-
-    class Shifted(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.layer = linear()
-            kept["table"] = shift
-
-        def forward(self, given: torch.Tensor) -> torch.Tensor:
-            return self.layer(given) + shift()  # type: ignore[no-any-return]
-
-    run = reconcile.run(torch=lambda: (Shifted(), (x(),)), device="meta", counters=["thop"])
-    assert [trace.totals["matmul"] for trace in run.result.traces] == [2 * ONE]
-    assert shift().tolist() == [16.0] * 8

@@ -15,10 +15,8 @@ from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
 from reconcile.products.authors import conform
 from reconcile.products.authors.conform import (
-    Case,
     Check,
     _checks,
-    checks,
     explain_nothing_counted,
 )
 
@@ -44,18 +42,6 @@ def test_a_model_that_another_environment_cannot_make_is_skipped(
     (check,) = _checks("family_norm", collected, elsewhere)  # type: ignore[arg-type]
     assert (bool(check.problem), bool(check.skipped)) == marks
     assert NO_LAYER in check.problem + check.skipped
-
-
-def test_checks_pass_it_on() -> None:
-    collected = SimpleNamespace(ledgers=[missing("thop", NO_LAYER)], traces=[missing("trace@tf", NO_LAYER)])
-    case = Case("family_norm", (), "forward")
-    found = [
-        check.skipped != ""
-        for elsewhere in (True, False)
-        for _, done in checks("thop", [case], lambda request: collected, elsewhere)  # type: ignore[arg-type,return-value]
-        for check in done
-    ]
-    assert found == [True, False]
 
 
 REFUSED = Check("conv1x1", "reports", skipped="it takes no bytes")

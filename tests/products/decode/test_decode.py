@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -86,22 +85,6 @@ def test_s4_has_nothing_of_the_network_and_is_the_model_twice() -> None:
     assert twice.how == "2 × 51,112,224 + 1 = 102,224,449"
     backward = next(c for c in decoded("resnet50", "51112225").matches if "backward" in c.what)
     assert backward.value == 51_112_225
-
-
-@pytest.mark.slow
-@pytest.mark.frameworks
-def test_resnet50_from_a_run(collecting: Callable[..., Collected]) -> None:
-    run = Source("current", collecting("resnet50"))
-    macs = search("resnet50", figure("3.86e9"), [run])
-    assert macs.values == (3_857_973_248,)
-    assert macs.matches[0].what == "the work that ran, in MACs (half of matmul)"
-    flops = search("resnet50", figure("7.7e9"), [run])
-    assert flops.matches[0].what == "flop_counter, as reported"
-    assert flops.values[0] == 7_715_946_496
-    assert (
-        search("resnet50", figure("25636712"), [run]).matches[0].what
-        == "the number of parameters, not a count of operations"
-    )
 
 
 @pytest.mark.frameworks

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 from reconcile.core.conventions import BUILT_IN, Convention
 from reconcile.core.records import DUPLICATE, LIVE, POINTWISE
@@ -14,7 +13,6 @@ from reconcile.products.decode.search import search
 from tests.drift import takes
 from tests.products.decode import data
 
-DOC = (Path(__file__).resolve().parents[3] / "docs/decode.md").read_text()
 BATCH, STEPS = 4, 97
 
 
@@ -143,37 +141,6 @@ def test_a_total_is_read_where_the_trace_is_complete() -> None:
     assert held["the work that ran, in FLOPs by the convention matmul"] == 2 * 96
     assert held["the work that ran, in FLOPs by the convention own"] == 3 * 96
     assert [what for what in held if "convention all" in what or "textbook" in what] == []
-
-
-def documented(what: str) -> bool:
-    """Whether docs/decode.md has that candidate, its capitals filled in."""
-    fill = {
-        "COUNTER": r"(tf\.profiler@\w+|thop|fvcore|flop_counter)",
-        "CONVENTION": "(matmul|all|textbook)",
-        "PHASE": "(forward|backward)",
-        "LAYERS": r"(layer [^ ]+|each of \d+ layers: .*)",
-        "ROLE": "of .*",
-    }
-    for row in re.findall(r"^\| `(.*?)` \|", DOC, re.MULTILINE):
-        pattern = re.escape(row).replace(r"\ ", " ")
-        for name, form in fill.items():
-            pattern = pattern.replace(name, form)
-        if re.fullmatch(pattern, what):
-            return True
-    return False
-
-
-def test_every_candidate_is_documented() -> None:
-    sources = [
-        *data.saved("gru_demo"),
-        *data.saved("resnet50"),
-        looped(),
-        data.source(data.session()),
-        Source("a", takes.take()),
-    ]
-    undocumented = {c.what for c in candidates(sources)[0] if not documented(c.what)}
-    assert not undocumented
-    assert not documented("half of half of thop")
 
 
 def test_arithmetic_shown_is_right() -> None:

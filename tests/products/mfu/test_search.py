@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-import re
 from collections import Counter
 from fractions import Fraction
 
@@ -17,7 +16,6 @@ from reconcile.products.mfu.printed_number import Claim, Printed, claim
 from reconcile.products.mfu.readings import FAR, singles
 from reconcile.products.mfu.search import Outcome, Product, products, search
 from reconcile.products.mfu.setup import Setup
-from reconcile.products.mfu.trainers import every
 from tests.products.mfu.setups import A100, by_tokens, rated
 
 
@@ -186,19 +184,6 @@ def test_two_digits_are_not_read_as_cut_off() -> None:
     (stated, *_) = products(rated("402.48T", A100, devices=10), True).made
     assert stated.agrees(claim("12%").figure) == ""
     assert found("12.9%", rated("404.976T", A100, devices=10)).agrees == "cut off, not rounded"
-
-
-CHIPS = {"GH100": ("H100", "H200", "H800", "H20", "GH200")}
-"""The products of a chip whose name is no part of theirs."""
-
-
-def test_a_name_that_contains_another_is_held_to_the_devices_that_have_it() -> None:
-    rows = [(entry, re.search(r"(\S+) contains", entry.why)) for entry in every()]
-    named = [(entry, found[1].removesuffix("name")) for entry, found in rows if found and found[1] != "name"]
-    assert len(named) >= 5
-    chips = {name: CHIPS.get(name, (name.split("/")[-1],)) for _, name in named}
-    others = [(e.product, e.why) for e, name in named if not [chip for chip in chips[name] if chip in e.product]]
-    assert others == []
 
 
 def test_what_needs_another_device_in_the_host_costs_more_than_a_reading_of_the_device() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reconcile.cli import cli
-from reconcile.products.ranks.picture import BAR
 from tests.programs import output_of
 
 pytest.importorskip("torch")
@@ -125,15 +123,6 @@ def test_chosen_ranks_have_no_sum(typed: Typed) -> None:
     told = json.loads(next(Path("out").glob("*.ranks.json")).read_text())
     assert ([each["ranks"] for each in told["ranks"]], told["sum"]) == ([[3], [1]], {})
     assert "there is no sum" in " ".join(done.output.split())
-
-
-def test_the_page_shows_the_balance_and_sends_no_request(typed: Typed) -> None:
-    done = typed("--torch", "shared:own", "--ranks", "2", "--quiet", "--format", "html")
-    assert done.exit_code == 0, done.output
-    page = next(Path("out").glob("*.ranks.html")).read_text()
-    widths = [float(width) for width in re.findall(r'<rect class="bar".*?width="([\d.]+)"', page)]
-    assert widths == [BAR / 2, BAR]
-    assert not re.search(r"<script|https?:|url\(", page)
 
 
 @pytest.mark.slow

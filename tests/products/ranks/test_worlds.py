@@ -185,27 +185,6 @@ def test_a_step_that_stages_share(run: Run, name: str) -> None:
         assert set(found[convention]) == ({"recomputed"} if again else set())
 
 
-@pytest.mark.heavy
-@pytest.mark.parametrize("again", [0, 1])
-def test_two_of_eight_stages_are_on_each_of_four_ranks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: int
-) -> None:
-    """Interleaved: rank r has the stages r and r + 4 of a decoder twice as deep, a layer in each."""
-    shallow, deep = (f"128, {layers}, 4, 16" for layers in (d.LAYERS, 2 * d.LAYERS))
-    text = Path(str(d.__file__)).read_text()
-    assert shallow in text
-    (tmp_path / "deep.py").write_text(text.replace(shallow, deep))
-    monkeypatch.chdir(tmp_path)
-    name = "interleaved" + "_again" * again
-    result = ranked.run_ranks(run_request(torch=f"deep:{name}", pass_="forward"), 4, (), "deep:plain_step")
-    found, layer = each_convention(result), 3 * LAYER + again * AGAIN // d.LAYERS
-    # The first rank has the table, whose first layer gets an input that is trained, and the last one the head.
-    assert by_rank(result) == {0: 2 * layer, 1: 2 * layer, 2: 2 * layer, 3: 2 * layer + 3 * LOGITS}
-    assert found["matmul"] == ({"recomputed": -2 * AGAIN} if again else {})
-    for convention in ("all", "textbook"):
-        assert set(found[convention]) == {"micro-batches"} | ({"recomputed"} if again else set())
-
-
 @pytest.mark.parametrize("name", marked(STAGES))
 def test_a_stage_that_several_ranks_share(run: Run, name: str) -> None:
     """Two ranks share the tensors of each stage, and one or two such pairs read a batch each."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import io
 from collections.abc import Callable
 from typing import Any
 
@@ -161,17 +160,6 @@ def log_loss(net: nn.Module) -> None:
         f"{loss.item():.3f}"
 
 
-def measure(net: nn.Module) -> None:
-    found = net(rows())
-    found.sum().backward()
-    (found.detach().numpy() > 0).mean()
-
-
-def augment(net: nn.Module) -> None:
-    batch = numpy.random.rand(ROWS, IN).astype(numpy.float32)
-    train(net, torch.from_numpy(batch[:, ::-1] * 2))
-
-
 def clip(net: nn.Module) -> None:
     optimizer = torch.optim.AdamW(net.parameters())
     train(net)
@@ -201,12 +189,7 @@ def average(net: nn.Module) -> None:
             mean.mul_(0.9).add_(weight, alpha=0.1)
 
 
-def save(net: nn.Module) -> None:
-    train(net)
-    torch.save(net.state_dict(), io.BytesIO())
-
-
-ORDINARY = (log_loss, measure, augment, clip, act, average, save)
+ORDINARY = (log_loss, clip, act, average)
 
 
 @pytest.mark.parametrize("run", ORDINARY)

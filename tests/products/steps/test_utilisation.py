@@ -92,14 +92,6 @@ def with_muon(nets: Any, net: Any) -> tuple[Any, dict[str, int]]:
     return lambda: optimized(nets, net, optimizer), {OPTIMIZER: products}
 
 
-def with_shampoo(nets: Any, net: Any) -> tuple[Any, dict[str, int]]:
-    """Two products for each matrix of O x I: O O I each."""
-    from tests.products.steps.lies import Shampoo
-
-    products = 2 * 2 * (nets.WIDE**2 * nets.IN + nets.OUT**2 * nets.WIDE)
-    return lambda: optimized(nets, net, Shampoo(net.parameters())), {OPTIMIZER: products}
-
-
 def with_an_evaluation(nets: Any, net: Any) -> tuple[Any, dict[str, int]]:
     def run() -> None:
         net(nets.rows()).sum().backward()
@@ -136,7 +128,7 @@ def with_clipping_and_a_mean_of_weights(nets: Any, net: Any) -> tuple[Any, dict[
     return run, {OTHER: 2 * nets.WIDE * nets.IN**2}
 
 
-BESIDE = [with_muon, with_shampoo, with_an_evaluation, with_a_teacher, with_clipping_and_a_mean_of_weights]
+BESIDE = [with_muon, with_an_evaluation, with_a_teacher, with_clipping_and_a_mean_of_weights]
 
 
 @pytest.mark.frameworks
@@ -161,15 +153,6 @@ def test_what_is_no_pass_of_the_model_is_beside_both(made: Any) -> None:
 
 
 @pytest.mark.frameworks
-@pytest.mark.parametrize("micro", [1, 3])
-def test_each_micro_batch_is_a_pass(micro: int) -> None:
-    nets: Any = pytest.importorskip("tests.products.steps.nets")
-    net = nets.mlp()
-    step = nets.counted(lambda: [net(nets.rows()).sum().backward() for _ in range(micro)], net)
-    assert step.mfu_flops == step.hfu_flops == micro * nets.MLP_STEP
-
-
-@pytest.mark.frameworks
 def test_without_a_backward_pass_a_call_without_gradients_is_the_forward_pass() -> None:
     nets: Any = pytest.importorskip("tests.products.steps.nets")
     net = nets.mlp()
@@ -181,24 +164,6 @@ def test_without_a_backward_pass_a_call_without_gradients_is_the_forward_pass() 
     step = nets.counted(run, net, device="NVIDIA A100-SXM4-80GB")
     assert nets.phases(step) == {FORWARD: nets.FIRST + nets.SECOND}
     assert step.metrics(seconds=1.0)["mfu"] == (nets.FIRST + nets.SECOND) / A100
-
-
-@pytest.mark.frameworks
-def test_a_checkpoint_beside_a_teacher_and_an_optimizer_is_of_hfu_alone() -> None:
-    nets: Any = pytest.importorskip("tests.products.steps.nets")
-    model, teacher, ids = nets.Transformer("reentrant"), nets.Transformer().requires_grad_(False), nets.tokens()
-    optimizer = nets.torch.optim.Muon([w for w in model.layers.parameters() if w.dim() == 2])
-
-    def run() -> None:
-        teacher(ids)
-        nets.cross_entropy(model, ids).backward()
-        optimizer.step()
-
-    step = nets.counted(run, model)
-    once, again = sum(nets.PLAIN.values()), nets.REENTRANT[RECOMPUTATION]
-    assert (step.mfu_flops, step.hfu_flops) == (once, once + again)
-    products = nets.L * (muon(3 * nets.D, nets.D) + muon(nets.D, nets.D) + 2 * muon(4 * nets.D, nets.D))
-    assert nets.phases(step) == {**nets.REENTRANT, INFERENCE: nets.PLAIN[FORWARD], OPTIMIZER: products}
 
 
 class Dtype:
@@ -220,14 +185,6 @@ class Named(Dtype):
 @pytest.mark.parametrize("dtype", [Dtype("torch.bfloat16"), Named("<dtype: 'bfloat16'>"), type("bfloat16", (), {})])
 def test_a_dtype_may_be_the_frameworks_own(dtype: object) -> None:
     assert peak_of("H100 SXM", dtype) == peak_of("H100 SXM", "bf16")
-
-
-@pytest.mark.frameworks
-def test_a_step_takes_the_dtype_of_pytorch() -> None:
-    import torch
-
-    step = reconcile.count(device="H100 SXM", dtype=torch.bfloat16)
-    assert step._peak == peak_of("H100 SXM", "bf16")
 
 
 def test_an_object_that_names_no_device_is_refused() -> None:

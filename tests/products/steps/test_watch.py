@@ -62,13 +62,6 @@ with torch.no_grad():
 net(given).sum().backward()
 optimizer.step()
 """
-MUON = """
-import torch
-net = torch.nn.Linear(5, 6, bias=False)
-optimizer = torch.optim.Muon(net.parameters())
-net(torch.ones(2, 5)).sum().backward()
-optimizer.step()
-"""
 INFER = """
 import torch
 net = torch.nn.Linear(3, 4)
@@ -118,16 +111,6 @@ def test_a_call_that_is_left_out_is_counted_nowhere(watch: Watch, counters: tupl
     said = " ".join(report["traces"][0]["notes"])
     assert "2 calls of a model, 1 backward pass, 1 step of an optimizer" in said
     assert "1 call of a model without gradients before the step" in said
-
-
-@pytest.mark.usefixtures("forked")
-def test_the_products_of_an_optimizer_are_of_no_utilisation(watch: Watch) -> None:
-    """Muon multiplies X X', its square, and their sum with X, five times, for a weight of 6 x 5."""
-    result, report = watch(MUON)
-    (trace,) = report["traces"]
-    once, products = 2 * (2 * 2 * 5 * 6), 5 * 2 * (2 * 5 * 5 * 6 + 5**3)
-    assert (result.exit_code, total(report)) == (0, once + products)
-    assert (trace["mfu_flops"], trace["hfu_flops"]) == (once, once)
 
 
 @pytest.mark.usefixtures("forked")

@@ -8,7 +8,7 @@ from tests.products.steps.conftest import Watch
 
 pytest.importorskip("torch")
 pytest.importorskip("keras")
-pytestmark = pytest.mark.frameworks
+pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
 
 ROWS, BATCH, WIDE, MIDDLE, NARROW = 20, 8, 16, 32, 4
 STEP = 2 * 2 * WIDE * MIDDLE + 3 * 2 * MIDDLE * NARROW
@@ -39,8 +39,8 @@ for rows in (8, 6):
 """
 CASES = {
     "fit": (FIT, "1", BATCH),
-    "fit, to its end": pytest.param(FIT, "2-3", ROWS - BATCH, marks=pytest.mark.slow),
-    "a loop": pytest.param(LOOP, "2", 6, marks=pytest.mark.slow),
+    "fit, to its end": (FIT, "2-3", ROWS - BATCH),
+    "a loop": (LOOP, "2", 6),
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 from importlib import import_module
@@ -12,7 +11,6 @@ import pytest
 
 from reconcile.core import registry
 from reconcile.core.errors import UsageError
-from reconcile.core.framework import absolute
 from reconcile.launch import user_models
 from reconcile.model_zoo.loading import zoo_names
 from reconcile.model_zoo.pair import Input
@@ -265,15 +263,3 @@ def test_another_interpreter_lists_a_package(folder: Path) -> None:
     other.chmod(0o755)
     (cell,) = listing.cells_of("torch=elsewhere", python=str(other))
     assert dict(cell.factories) == {"torch": "elsewhere:made"}
-
-
-def test_only_products_name_the_modules_that_list_libraries_run_ranks_and_load_files_of_pytorch() -> None:
-    from reconcile.adapters.pytorch import FRAMEWORK
-
-    assert (FRAMEWORK.libraries, FRAMEWORK.functions, FRAMEWORK.ranks, FRAMEWORK.loader) == ((), (), "", "")
-    merged = registry.frameworks()["torch"]
-    added = {name for name, value in merged._asdict().items() if value != getattr(FRAMEWORK, name)}
-    assert added == {"libraries", "functions", "ranks", "files", "loader", "help", "metavar"}
-    modules = [module for _, module in merged.libraries] + [module for _, _, module in merged.functions]
-    assert modules
-    assert [m for m in modules if importlib.util.find_spec(absolute(m)) is None] == []

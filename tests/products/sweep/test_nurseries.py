@@ -70,14 +70,6 @@ def test_a_cell_finds_what_it_finds_alone(net: Path) -> None:
     assert processes() == []
 
 
-def test_the_memory_of_a_forked_worker_is_that_of_its_cell(net: Path) -> None:
-    """It has PyTorch in it, and the cell's own process has not."""
-    alone = run()["cost"]["peak_bytes"]
-    with forked_workers.warm():
-        forked = run()["cost"]["peak_bytes"]
-    assert 100 << 20 < forked < 2 * alone
-
-
 def test_a_nursery_that_dies_is_made_again_once(net: Path) -> None:
     with forked_workers.warm():
         for _ in range(forked_workers.TRIES):

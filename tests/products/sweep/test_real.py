@@ -179,18 +179,6 @@ def test_killed_in_the_middle_and_resumed(folder: Path, reference: dict[str, str
     assert written(folder, "killed") == reference
 
 
-def test_a_worker_is_killed_and_the_others_go_on(folder: Path, reference: dict[str, str]) -> None:
-    mark = uuid.uuid4().hex
-    with subprocess.Popen(command("worker", "--jobs", "2"), cwd=folder, env=environ(mark)) as process:
-        until(lambda: workers(mark), "no worker is running")
-        time.sleep(1)
-        for pid in workers(mark):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-    assert process.returncode == 2
-    assert written(folder, "worker") == reference
-
-
 @contextmanager
 def cluster(folder: Path, marks: list[str]) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
     """A Dask scheduler on loopback and a worker of one thread for each mark; its address, the workers and itself."""

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.products.sweep import store
 from tests.products.sweep.conftest import Sweep
 
 pytestmark = pytest.mark.timeout(60)
@@ -152,25 +151,6 @@ def test_a_damaged_cell_is_run_again_and_said(sweep: Sweep, out: Path, tmp_path:
     assert done.stderr == "a.make runs again: cells/a.make.json is damaged.\n"
     assert ran(tmp_path) == ["a.make", "a.make", "b.make"]
     assert (kept.read_bytes(), (out / "README.md").read_bytes()) == (whole, page)
-
-
-def test_a_letter_that_changed_is_noticed_wherever_it_is(sweep: Sweep, out: Path) -> None:
-    """Every letter of a cell made another one: it is refused, is of another key, or says the same (a space between two parts)."""
-    sweep()
-    kept = out / "cells" / "a.make.json"
-    whole = kept.read_text()
-    data = json.loads(whole)
-    taken = set()
-    for place, letter in enumerate(whole):
-        kept.write_text(f"{whole[:place]}{'7' if letter != '7' else '8'}{whole[place + 1 :]}")
-        try:
-            found = store.find(out, "a.make", data["key"])
-        except store.Malformed:
-            continue
-        assert found is None
-        taken.add(place)
-    start = whole.index(data["key"])
-    assert taken == set(range(start, start + len(data["key"])))
 
 
 def test_a_cell_that_is_no_file_is_run_again(sweep: Sweep, out: Path, tmp_path: Path) -> None:
