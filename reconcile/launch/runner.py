@@ -105,9 +105,7 @@ def start_workers(
             )
             nursery = None if variables else forked_workers.nursery_of(body, python)
             place = folder / (f"{framework.name}-{number}" if number else framework.name)
-            supervisors.append(
-                Supervisor(body, place, request.timeout, progress, tool, python, folder, nursery, variables)
-            )
+            supervisors.append(Supervisor(body, place, request.timeout, progress, tool, python, nursery, variables))
     outcomes: dict[str, dict[str, Outcome]] = {}
     with ThreadPoolExecutor(max_workers=len(supervisors)) as pool:
         try:

@@ -47,8 +47,9 @@ BESIDE = re.compile(
 """What runs in a worker's process, or reads what the kernel says."""
 APART = {
     "launch/workers/start.py": "the one way",
+    "launch/workers/scratch.py": "a shell, which ends with its pipe, and removes a folder",
     "launch/workers/forked_workers.py": "a nursery, which ends with its socket",
-    "products/sweep/cell.py": "a cell, which ends with its pipe, and removes its folder",
+    "products/sweep/cell.py": "a cell, which ends with its pipe",
     "products/files/confine.py": "a question to the worker's Python",
 }
 """What starts processes."""

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from ..workers.scratch import remove_if_killed
 from ..workers.start import call_program
 from .definitions import CURRENT, Environment
 from .interpreters import EnvironmentError_, clean_environ, find, running_version, uv_command
@@ -127,7 +128,8 @@ def _uv(command: list[str], folder: Path, lock: int) -> None:
     """
     try:
         environ = {**clean_environ(), "NO_COLOR": "1"}
-        done = call_program(command, INSTALL_LIMIT, env=environ, run=folder, cwd=folder.parent, pass_fds=(lock,))
+        with remove_if_killed(folder, pass_fds=(lock,)):
+            done = call_program(command, INSTALL_LIMIT, env=environ, cwd=folder.parent, pass_fds=(lock,))
     except subprocess.TimeoutExpired as error:
         raise EnvironmentError_(f"uv did not finish within {INSTALL_LIMIT:g} s") from error
     if done.returncode != 0:

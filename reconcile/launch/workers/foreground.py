@@ -34,7 +34,7 @@ def run_worker(
     tool = pack(folder)
     command = [python or sys.executable, str(tool), str(request), module]
     with open(os.dup(0), "rb") as stdin:
-        worker = start_process(command, folder, stdin=stdin.fileno(), env={**os.environ, **variables})
+        worker = start_process(command, stdin=stdin.fileno(), env={**os.environ, **variables})
         with end_afterwards(worker):
             return worker.wait()
 

@@ -103,10 +103,10 @@ class Offered:
         self.control = control
         self.python = python
 
-    def fork(self, request: Path, run: Path, log: IO[bytes], variables: Mapping[str, str]) -> Forked:
-        """A worker that serves the request in this file, with these variables; ``run`` is removed if home is killed."""
+    def fork(self, request: Path, log: IO[bytes], variables: Mapping[str, str]) -> Forked:
+        """A worker that serves the request in this file, with these variables."""
         job = request.with_name("job.json")
-        work = {"request": str(request), "run": str(run), "confined": "", "variables": dict(variables)}
+        work = {"request": str(request), "confined": "", "variables": dict(variables)}
         job.write_text(json.dumps({**work, "folder": os.getcwd()}), encoding="utf-8")
         ours, theirs = socket.socketpair()
         with theirs, contextlib.suppress(BrokenPipeError):  # the nursery was killed: so is the worker

@@ -43,7 +43,7 @@ def call_in_process(
     command = [python or sys.executable, "-c", CALL, json.dumps([ROOT, function, list(paths), calls])]
     with scratch() as folder:
         try:
-            done = call_program(command, limit, run=folder, cwd=folder, env={**clean_environ(), "TMPDIR": str(folder)})
+            done = call_program(command, limit, cwd=folder, env={**clean_environ(), "TMPDIR": str(folder)})
         except subprocess.TimeoutExpired as error:
             raise NoAnswer(f"it is not done within {limit:g} s") from error
     if done.returncode:

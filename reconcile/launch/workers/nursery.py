@@ -22,7 +22,6 @@ import socket
 import tempfile
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from ...adapters.shared import keras_model
@@ -31,7 +30,6 @@ from ...core.protocol import WorkerRequest, from_text
 from ...worker import import_path
 from ...worker import main as worker
 from . import reaper
-from .scratch import clear, remove_folder
 
 LONGEST = 1 << 16
 """The most bytes of a path."""
@@ -40,7 +38,7 @@ FILES = 2
 
 def main(request: str, control: str, library: str = "") -> None:
     """Entry point: import what the request in this file needs, and serve jobs until home closes the socket of this number."""
-    with open(request, encoding="utf-8") as file, _end_with_home(int(control), os.path.dirname(request)):
+    with open(request, encoding="utf-8") as file, _end_with_home(int(control)):
         _load(from_text(file.read()), library)
     gc.freeze()  # what is here already is not copied by collections of the workers
     with socket.socket(fileno=int(control)) as jobs:
@@ -48,7 +46,7 @@ def main(request: str, control: str, library: str = "") -> None:
             message, files, _, _ = socket.recv_fds(jobs, LONGEST, FILES)
             _bury()
             if not message:
-                _leave(os.path.dirname(request))
+                os._exit(0)
             if not os.fork():
                 jobs.close()
                 _become(message.decode(), *files)
@@ -57,7 +55,7 @@ def main(request: str, control: str, library: str = "") -> None:
 
 
 @contextlib.contextmanager
-def _end_with_home(control: int, folder: str) -> Iterator[None]:
+def _end_with_home(control: int) -> Iterator[None]:
     """Within this context, the process ends as soon as home has: an import may take longer than anybody waits."""
     reading, writing = os.pipe()
     ends = select.poll()
@@ -66,7 +64,7 @@ def _end_with_home(control: int, folder: str) -> Iterator[None]:
 
     def wait() -> None:
         if control in dict(ends.poll()):
-            _leave(folder)
+            os._exit(0)
 
     thread = threading.Thread(target=wait)
     thread.start()
@@ -83,13 +81,6 @@ def _bury() -> None:
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
-
-
-def _leave(folder: str) -> None:
-    """End, and remove the nursery's folder, and that of the run if home was killed."""
-    remove_folder(folder)
-    clear(Path(folder).parents[1])
-    os._exit(0)
 
 
 def _load(request: WorkerRequest, library: str) -> None:
@@ -122,7 +113,7 @@ def _become(path: str, connection: int, log: int) -> None:
         os.environ.update(job["variables"])
         os.chdir(job["folder"])  # home's, as for a worker that is started: home may have moved since this process began
         tempfile.tempdir = None  # it is the nursery's
-        status = reaper.supervise_work({**job, "home": os.getppid()}, lambda: worker.main(job["request"]))
+        status = reaper.supervise_work(job, lambda: worker.main(job["request"]))
         _tell(status)
         _tell(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
     finally:

@@ -7,7 +7,7 @@ process has set. It ends as the worker ended. It takes two signals: SIGTERM ends
 worker, which then reports where it is.
 
 Its standard input is a pipe from home that has no writer. It closes when home has ended, for instance because home was
-killed; the reaper then also removes the run's folder.
+killed.
 """
 
 from __future__ import annotations
@@ -44,22 +44,19 @@ ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 def command(
     worker: Sequence[str],
-    run: str | Path,
     folder: Path | None = None,
     confinement: Any = None,
     readable: Sequence[str] = (),
     accelerators: bool = False,
     stdin: int | None = None,
 ) -> list[str]:
-    """The command of a reaper with that worker. ``run`` is removed if home is killed; if the module ``confinement`` is not None,
-    it lets the worker write to ``folder`` alone, and read that and ``readable``. ``stdin`` is the number of what it reads, in
+    """The command of a reaper with that worker. If the module ``confinement`` is not None, it lets the worker write to ``folder``
+    alone, and read that and ``readable``. ``stdin`` is the number of what it reads, in
     place of the pipe from home."""
     paths = [Path(__file__).parents[3], *(confinement.find_libraries() if confinement else ())]
     job = {
         "paths": [str(path) for path in paths],
         "worker": list(worker),
-        "home": os.getpid(),
-        "run": str(run),
         "confined": str(folder) if confinement else "",
         "confinement": confinement.__name__ if confinement else "",
         "readable": list(readable),
@@ -90,12 +87,7 @@ def supervise_work(job: dict[str, Any], work: Callable[[], object]) -> int:
     worker = os.fork()
     if not worker:
         _become(job, me, work)
-    status = _end_all(worker, _wait(worker, awake))
-    if job["run"] and _is_orphan(job["home"]):
-        from .scratch import remove_folder  # what it imports would delay every worker
-
-        remove_folder(job["run"])
-    return status
+    return _end_all(worker, _wait(worker, awake))
 
 
 def _signals() -> int:
@@ -181,16 +173,6 @@ def _descendants() -> list[int]:
     for ancestor in family:
         family.extend(child for child, parent in parents.items() if parent == ancestor)
     return family[1:]
-
-
-def _is_orphan(home: int) -> bool:
-    """Whether home has ended: its end of the pipe closes a moment before this process gets another parent."""
-    if not select.select([0], [], [], 0)[0]:
-        return False
-    until = time.monotonic() + 1
-    while os.getppid() == home and time.monotonic() < until:
-        time.sleep(0.01)
-    return os.getppid() != home
 
 
 def _end_as(status: int) -> None:

@@ -1,7 +1,6 @@
 """Temporary folders of runs (``scratch``), and the tool packed into one file there, from which workers start (``pack``).
 
-A folder that a run left because all its processes were killed is removed by the next run: a file lock, which the system frees
-when the process that holds it ends, says whether a folder is in use.
+A folder goes with its run, also if every process of the run is killed: a shell in a session of its own waits for that.
 """
 
 from __future__ import annotations
@@ -9,81 +8,69 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import stat
-import sys
+import subprocess
 import tempfile
 import uuid
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-if sys.platform != "win32":
-    import fcntl
-
 PREFIX = "reconcile-"
-HELD = ".held"
-"""The file in a folder whose lock its process holds."""
 TOOL = "reconcile.pyz"
 MAIN = "worker/boot.py"
 """The module that becomes the packed file's ``__main__``."""
+REMOVE = """
+for again in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+  rm -rf -- "$1" && exit
+  chmod -R u+rwx -- "$1"
+  sleep 0.2
+done
+"""
+"""Removes a folder that other people's code wrote to: closed to its own user, or deeper than Python removes, or still in use."""
+AFTER_THIS_PROCESS = "read -r end; sleep 0.2; "
+"""Waits in a shell until the process that started it has ended, and its workers with it."""
 
 
 @contextlib.contextmanager
-def scratch(prefix: str = PREFIX) -> Iterator[Path]:
-    """A new temporary folder, removed at the end. Folders that killed runs have left are removed first."""
-    clear(Path(tempfile.gettempdir()))
-    made = Path(tempfile.mkdtemp(prefix=prefix))
-    try:
-        with hold_folder(made):
-            yield made
-    finally:
-        remove_folder(made)
+def scratch() -> Iterator[Path]:
+    """A new temporary folder, removed at the end, or by ``remove_if_killed``."""
+    folder = Path(tempfile.gettempdir(), PREFIX + uuid.uuid4().hex[:12])
+    with remove_if_killed(folder):
+        folder.mkdir(0o700)
+        try:
+            yield folder
+        finally:
+            try:
+                with _start_shell(REMOVE, folder):
+                    pass
+            except OSError:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
-def hold_folder(folder: Path) -> Iterator[None]:
-    """Within this context, no other process removes the folder; if this process is killed first, the next run does."""
-    with (folder / f"{HELD}.part").open("wb") as file:
-        if sys.platform != "win32":
-            with contextlib.suppress(OSError):  # a file system without locks
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                Path(file.name).replace(folder / HELD)
+def remove_if_killed(folder: Path, pass_fds: Sequence[int] = ()) -> Iterator[None]:
+    """Within this context the folder, which need not exist yet, is removed if this process is killed.
+
+    Whoever removes it holds these open files until then, a lock for instance. Without a shell (Windows) the folder stays.
+    """
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # no shell, or no further process
+            shell = stack.enter_context(_start_shell(AFTER_THIS_PROCESS + REMOVE, folder, pass_fds))
+            stack.callback(shell.kill)
         yield
 
 
-def clear(root: Path) -> None:
-    """Remove the folders in ``root`` that this user's runs have left and no process holds."""
-    if sys.platform == "win32":
-        return
-    with contextlib.suppress(OSError), os.scandir(root) as entries:
-        for entry in entries:
-            with contextlib.suppress(OSError):
-                if entry.name.startswith(PREFIX) and _is_left(entry):
-                    remove_folder(entry.path)
-
-
-def remove_folder(root: str | os.PathLike[str]) -> None:
-    """Remove a folder that other people's code wrote to: it may be deeper than Python removes, and closed to its own user."""
-    with contextlib.suppress(RecursionError):
-        shutil.rmtree(root, ignore_errors=True)
-    folders = [os.fspath(root)]
-    for folder in folders:
-        with contextlib.suppress(OSError):
-            os.chmod(folder, stat.S_IRWXU)
-            for entry in list(os.scandir(folder)):
-                if entry.is_dir(follow_symlinks=False):
-                    os.chmod(entry.path, stat.S_IRWXU)
-                    folders.append(os.path.join(root, uuid.uuid4().hex))
-                    os.rename(entry.path, folders[-1])
-    shutil.rmtree(root, ignore_errors=True)
-
-
-def _is_left(entry: os.DirEntry[str]) -> bool:
-    if not entry.is_dir(follow_symlinks=False) or entry.stat(follow_symlinks=False).st_uid != os.getuid():
-        return False
-    with open(os.path.join(entry.path, HELD), "rb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return True
+def _start_shell(script: str, folder: Path, pass_fds: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+    """Start a shell that gets the folder as ``$1``, prints nothing, and reads what ends with this process."""
+    return subprocess.Popen(
+        ["/bin/sh", "-c", script, "sh", str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        pass_fds=pass_fds,
+        cwd="/",
+    )
 
 
 def pack(folder: Path) -> Path:

@@ -22,7 +22,6 @@ CALLED: set[subprocess.Popen[bytes]] = set()
 
 def start_process(
     command: Sequence[str],
-    run: str | Path,
     folder: Path | None = None,
     confinement: Any = None,
     readable: Sequence[str] = (),
@@ -31,11 +30,11 @@ def start_process(
     pass_fds: Sequence[int] = (),
     **how: Any,
 ) -> subprocess.Popen[bytes]:
-    """Start a process; ``how`` is what Popen takes. The folder ``run``, unless that is '', is removed if home is killed.
+    """Start a process; ``how`` is what Popen takes.
 
     ``stdin`` is the number of what it reads; without one it gets a pipe that ends with home. For the rest see ``reaper.command``.
     """
-    line = reaper.command(command, run, folder, confinement, readable, accelerators, stdin)
+    line = reaper.command(command, folder, confinement, readable, accelerators, stdin)
     passed = [*pass_fds, *([] if stdin is None else [stdin])]
     return subprocess.Popen(line, stdin=subprocess.PIPE, start_new_session=True, pass_fds=passed, **how)
 
@@ -62,11 +61,11 @@ def end_afterwards(process: Any) -> Iterator[None]:
 
 
 def call_program(
-    command: Sequence[str], limit: float, *, env: Mapping[str, str], run: str | Path = "", **how: Any
+    command: Sequence[str], limit: float, *, env: Mapping[str, str], **how: Any
 ) -> subprocess.CompletedProcess[str]:
     """What a program that reads nothing printed, and its status. Raises subprocess.TimeoutExpired after ``limit`` seconds."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, open(os.devnull, "rb") as nothing:
-        process = start_process(command, run, stdin=nothing.fileno(), stdout=out, stderr=err, env=env, **how)
+        process = start_process(command, stdin=nothing.fileno(), stdout=out, stderr=err, env=env, **how)
         CALLED.add(process)
         try:
             with end_afterwards(process):

@@ -47,8 +47,7 @@ class Event:
 class Supervisor:
     """Runs tasks in a worker process, and starts another for the rest if one dies. ``meta`` is set once it is known.
 
-    ``run`` is the folder of the whole run, which is removed if this process is killed; None stands for ``folder``.  With a
-    ``nursery`` the worker is forked from there.  ``variables`` are added to those of its environment.
+    With a ``nursery`` the worker is forked from there.  ``variables`` are added to those of its environment.
     """
 
     def __init__(
@@ -59,7 +58,6 @@ class Supervisor:
         progress: Callable[[Event], None],
         tool: Path,
         python: Interpreter,
-        run: Path | None = None,
         nursery: Offered | None = None,
         variables: Mapping[str, str] | None = None,
     ) -> None:
@@ -70,7 +68,6 @@ class Supervisor:
         self.timeout = timeout
         self.progress = progress
         self.tool = tool
-        self.run_folder = run or folder
         self.python = python
         self.nursery = nursery
         self.variables = dict(variables or {})
@@ -194,10 +191,9 @@ class Supervisor:
         own = {**caches, **self.variables, "TMPDIR": str(temporary), MARK: mark}
         with (folder / "worker.log").open("wb") as log:
             if self.nursery is not None:
-                return self.nursery.fork(request, self.run_folder, log, own)
+                return self.nursery.fork(request, log, own)
             return start_process(
                 worker,
-                self.run_folder,
                 folder,
                 self._confinement,
                 self._list_readable(),

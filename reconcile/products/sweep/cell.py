@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import resource
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,8 +33,9 @@ from ...launch.environments.runs import collect_in
 from ...launch.options import by_parameter
 from ...launch.request import RunRequest, run_request
 from ...launch.runner import Collect
-from ...launch.workers import forked_workers, scratch
+from ...launch.workers import forked_workers
 from ...launch.workers.crashes import death_of
+from ...launch.workers.scratch import scratch
 from ...report import reports
 from ...workflow import Job, run_steps
 from . import cells
@@ -47,15 +47,6 @@ START = (
     "from importlib import import_module; import_module(sys.argv[3]).main()"
 )
 """Imports this copy of the package, and nothing from the working directory."""
-CLEAR = """
-import os, shutil, sys, time
-for _ in range(100):
-    shutil.rmtree(sys.argv[1], ignore_errors=True)
-    if not os.path.exists(sys.argv[1]):
-        break
-    time.sleep(0.05)
-"""
-"""Removes a folder, also where workers that are about to end still write to it."""
 HERE = str(Path(__file__).resolve().parents[3])
 TAIL = 1 << 14
 """The number of bytes at the end of a process's output that are kept."""
@@ -75,10 +66,9 @@ def run_cell(text: str, module: str = __name__) -> str:
     request = json.loads(text)
     began = time.monotonic()
     nurseries = {name: (one.control.fileno(), one.python) for name, one in offer_nurseries(request).items()}
-    folder = tempfile.mkdtemp(prefix="reconcile-cell-")
-    with scratch.hold_folder(Path(folder)), tempfile.TemporaryFile() as log:
+    with scratch() as folder, tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
-            [sys.executable, "-c", START, HERE, folder, module, json.dumps(nurseries)],
+            [sys.executable, "-c", START, HERE, str(folder), module, json.dumps(nurseries)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True, env=clean_environ(),
             pass_fds=[number for number, _ in nurseries.values()],
         )  # fmt: skip
@@ -93,13 +83,9 @@ def run_cell(text: str, module: str = __name__) -> str:
             process.wait()
         finally:
             end(process)
-            if status := process.returncode:
-                subprocess.run([sys.executable, "-I", "-c", CLEAR, folder], check=False)
-            else:
-                shutil.rmtree(folder, ignore_errors=True)
         log.seek(max(0, log.seek(0, os.SEEK_END) - TAIL))
         printed = log.read().decode("utf-8", errors="replace")
-    if status:
+    if status := process.returncode:
         return json.dumps({"key": request["key"], "died": f"its process {death_of(status)}", "log": printed})
     answer = json.loads(said)
     answer["cost"]["wall_s"] = round(time.monotonic() - began, 1)
@@ -125,16 +111,15 @@ def main(answering: Callable[[Mapping[str, Any], Path], dict[str, Any]] | None =
         request = json.loads(sys.stdin.buffer.readline())
         tempfile.tempdir = folder = sys.argv[2]
         forked_workers.accept(json.loads(sys.argv[4]))
-        threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
+        threading.Thread(target=_end_with_parent, daemon=True).start()
         json.dump((answering or answer)(request, Path(folder)), out)
 
 
-def _end_with_parent(folder: str) -> None:
-    """When the process that started this one is gone, become one that takes its folder away: no thread of this one goes on, and
-    the workers end as their standard input does."""
+def _end_with_parent() -> None:
+    """End when the process that started this one is gone; its workers end with it."""
     while os.read(0, 1024):
         pass
-    os.execv(sys.executable, [sys.executable, "-I", "-c", CLEAR, folder])
+    os._exit(EXIT_FAILED)
 
 
 def answer(

@@ -171,7 +171,7 @@ def test_a_run_that_is_stopped_before_its_nursery_is_ready(
     asked = request("torch", tasks=("thop",))
     with forked_workers.warm():
         nursery = forked_workers.nursery_of(asked, Interpreter())
-        one = Supervisor(asked, tmp_path / "run", 60, lambda _event: None, pack(tmp_path), Interpreter(), None, nursery)
+        one = Supervisor(asked, tmp_path / "run", 60, lambda _event: None, pack(tmp_path), Interpreter(), nursery)
 
         def run() -> None:
             with contextlib.suppress(UsageError):  # the worker may be sooner than the stop: the request names no pair

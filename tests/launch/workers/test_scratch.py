@@ -1,4 +1,4 @@
-"""A run's folder goes with the run, or with the next one: nothing stays when every process of it was killed."""
+"""A run's folder goes with the run, also when every process of it is killed, at whatever moment."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from reconcile.launch.workers import scratch
 from tests.launch.conftest import has_ended, until
 from tests.programs import output_of, skip_unless_runs_as
 
 ROOT = Path(__file__).parents[3]
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no locks")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no shell")
 HOLDS = """
 import sys, time
 from reconcile.launch.workers.scratch import scratch
@@ -29,34 +28,38 @@ with scratch() as folder:
 """
 
 
-@pytest.fixture
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of its own for temporary files."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    return tmp_path
-
-
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_what_a_killed_process_left_is_removed_and_nothing_else(temporary: Path) -> None:
-    for name in ("reconcile-theirs", "other"):
-        (temporary / name).mkdir()
-    (temporary / "reconcile-x.log").touch()
-    kept = names(temporary)
-    (temporary / "reconcile-link").symlink_to(temporary / "other")
-    environ = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(ROOT)}
+def test_the_folder_of_a_killed_process_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    others = ["other", "reconcile-theirs", "reconcile-x.log"]
+    for name in others:
+        (tmp_path / name).mkdir()
+    environ = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
     with subprocess.Popen([sys.executable, "-c", HOLDS], env=environ, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         made = holder.stdout.readline().strip()
-        with scratch.scratch() as mine:
-            assert names(temporary) == sorted([*kept, "reconcile-link", made, mine.name])
+        (tmp_path / made / "link").symlink_to(tmp_path / "other")
+        assert names(tmp_path) == sorted([*others, made])
         holder.kill()
-    assert made in names(temporary)
-    with scratch.scratch():
-        pass
-    assert names(temporary) == sorted([*kept, "reconcile-link"])
+    assert until(lambda: names(tmp_path) == others)
+
+
+def test_it_goes_also_if_the_process_is_killed_while_it_makes_the_folder(tmp_path: Path) -> None:
+    code = HOLDS.replace("import sys", "import os, pathlib, signal, sys", 1).replace(
+        "with scratch()",
+        """make = pathlib.Path.mkdir
+def mkdir(self, *mode):
+    make(self, *mode)
+    os.kill(os.getpid(), signal.SIGKILL)
+pathlib.Path.mkdir = mkdir
+with scratch()""",
+    )
+    environ = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], env=environ, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert until(lambda: names(tmp_path) == [])
 
 
 DEEP = """
@@ -88,7 +91,7 @@ def test_a_folder_as_deep_as_another_program_makes_it_is_removed(user: int | Non
 
 @pytest.mark.frameworks
 def test_home_and_reaper_are_killed(tmp_path: Path, start: Callable[..., subprocess.Popen[bytes]]) -> None:
-    """The worker ends with the reaper, and the next run removes the folder."""
+    """The worker ends with the reaper, and the folder goes."""
     (tmp_path / "net.py").write_text("import time\n\ndef make():\n    time.sleep(300)\n")
     environ = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     command = [sys.executable, "-m", "reconcile", "run", "--torch", "net:make", "--input", "1,4"]
@@ -97,18 +100,15 @@ def test_home_and_reaper_are_killed(tmp_path: Path, start: Callable[..., subproc
 
     def started() -> bool:
         family[:] = psutil.Process(home.pid).children(recursive=True)
-        return len(family) >= 2  # the reaper and the worker
+        return len(family) >= 3  # the shell, the reaper and the worker
 
     assert until(started)
     home.send_signal(signal.SIGSTOP)
-    family[0].kill()
+    next(process for process in family if process.children()).kill()
     home.kill()
     home.wait()
     assert until(lambda: [process for process in family if not has_ended(process)] == [])
-    left = [name for name in names(tmp_path) if name.startswith("reconcile-")]
-    assert len(left) == 1
-    scratch.clear(tmp_path)
-    assert [name for name in names(tmp_path) if name.startswith("reconcile-")] == []
+    assert until(lambda: [name for name in names(tmp_path) if name.startswith("reconcile-")] == [])
 
 
 @pytest.mark.frameworks

@@ -57,7 +57,7 @@ def attempts(tmp_path: Path, confined: bool, python: str = sys.executable, **use
         port = server.getsockname()[1]
         worker = [python, str(ATTEMPTS), str(inside), str(outside), str(port)]
         readable = confine.list_readable(Path(python), os.environ, str(ATTEMPTS))
-        _, *command = reaper.command(worker, tmp_path / "run", inside, confine if confined else None, readable)
+        _, *command = reaper.command(worker, inside, confine if confined else None, readable)
         pipes: dict[str, Any] = {
             "stdin": subprocess.PIPE,
             "stdout": subprocess.PIPE,
@@ -209,7 +209,7 @@ def test_without_a_layer_the_worker_is_not_started(tmp_path: Path, monkeypatch: 
     inside = tmp_path / "inside"
     inside.mkdir()
     worker = [sys.executable, "-c", f"open({str(inside / 'started')!r}, 'w').close()"]
-    command = reaper.command(worker, tmp_path, inside, confine, confine.list_readable(Path(sys.executable), os.environ))
+    command = reaper.command(worker, inside, confine, confine.list_readable(Path(sys.executable), os.environ))
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
         assert process.wait(300) != 0
     assert [path.name for path in inside.iterdir()] == [reaper.CONFINED]
