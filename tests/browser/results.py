@@ -18,7 +18,7 @@ from reconcile.model_zoo.loading import load_pair, pair_path
 from reconcile.model_zoo.pair import Params
 from reconcile.work import load
 from reconcile.worker.introspect import documentation
-from tests.report import parts, samples
+from tests.report import samples
 
 REPORTS = Path(__file__).parents[2] / "reports"
 
@@ -74,7 +74,7 @@ def large(ops: int, mark: str = ".") -> Answer:
     )
 
     def lines(cause: Cause, counter: str, each: int, where: list[str]) -> tuple[Adjustment, ...]:
-        proof = parts.evidence(cause, "dense", counter)
+        proof = samples.evidence(cause, "dense", counter)
         proofs = tuple(replace(proof, ops=(f"functional_1/x/MatMul_{k}",)) for k in range(PER_LAYER))
         return tuple(Adjustment(cause, name, "MatMul", counter, PER_LAYER * each, proofs) for name in where)
 

@@ -10,7 +10,7 @@ import pytest
 from reconcile.core.escaping import escape_line
 from reconcile.engine.answer import Answer
 from tests.browser.page import ESCAPE, NARROW, Page
-from tests.report import parts, samples
+from tests.report import samples
 
 Show = Callable[..., Page]
 NAMES = {
@@ -58,7 +58,7 @@ def everywhere(name: str) -> Answer:
     )
 
 
-def _named(evidence: parts.Evidence, name: str) -> parts.Evidence:
+def _named(evidence: samples.Evidence, name: str) -> samples.Evidence:
     seen = tuple(op._replace(op=name, attrs={name: name}) for op in evidence.seen)
     return replace(evidence, rule=name, source=name, formula=name, seen=seen)
 

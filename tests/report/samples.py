@@ -1,4 +1,9 @@
-"""Results made by hand, of every state: a model of two layers, seen by counters that count it otherwise (see ``parts``)."""
+"""Results made by hand, of every state: a model of two layers, seen by counters that count it otherwise, and a training step.
+
+`dense` multiplies (B, K) by (K, N) and adds a bias; `loop` multiplies (B, H) by (H, H) in each of T steps, adds a bias, applies
+tanh, and in TensorFlow multiplies once more. The training step has two layers, one of them with two groups that a counter counts
+twice, and a loss. Every number is derived here.
+"""
 
 from __future__ import annotations
 
@@ -7,35 +12,220 @@ from dataclasses import replace
 
 from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import BUILT_IN, Convention
-from reconcile.core.records import FLOP, MAC, Entry
-from reconcile.core.results import LayerRow, Mismatch, Residual, Statement, TraceResult, Unknown
-from reconcile.engine.answer import Answer
-from tests.report.parts import (
-    BIAS,
-    DENSE,
-    EXTRA,
-    FROZEN,
-    FUNCTION,
-    GATES,
-    MM_DENSE,
-    MM_STEP,
-    RUNMETA,
-    STEP,
-    TF,
-    TORCH,
-    WORK,
-    B,
-    K,
-    N,
-    T,
-    blank,
-    ledger,
-    line,
-    reverse,
-    statement,
-    trace,
+from reconcile.core.records import (
+    FLOP,
+    FORWARD,
+    INPUT_GRADIENT,
+    LOSS,
+    MAC,
+    OPTIMIZER,
+    WEIGHT_GRADIENT,
+    Entry,
+    Op,
+    Tensor,
 )
-from tests.report.trained import trained, with_a_hole
+from reconcile.core.results import (
+    Adjustment,
+    Evidence,
+    LayerRow,
+    LedgerResult,
+    Mismatch,
+    Residual,
+    Statement,
+    TraceResult,
+    TraceRow,
+    Unknown,
+)
+from reconcile.core.work import Work
+from reconcile.engine.answer import Answer
+
+B, K, N, H, T = 2, 3, 4, 4, 5
+DENSE = Work(mac=B * K * N, accumulators=B * N, add=B * N)
+STEP = Work(mac=B * H * H, accumulators=B * H, add=B * H, special=B * H)
+EXTRA = Work(mul=B * H)
+F32 = "float32"
+FROZEN, FUNCTION, RUNMETA = "tf.profiler@frozen", "tf.profiler@function", "tf.profiler@runmeta"
+TF, TORCH = "trace@tf", "trace@torch"
+
+
+def tensor(*shape: int) -> Tensor:
+    return Tensor(shape, F32)
+
+
+def matmul(layer: str, calls: int = 1) -> Op:
+    inputs = (tensor(B, K), tensor(K, N)) if layer == "dense" else (tensor(B, H), tensor(H, H))
+    return Op(f"{layer}/MatMul", "MatMul", layer, inputs, (tensor(B, N),), {"transpose_a": False}, calls)
+
+
+def row(framework: str, layer: str, op: str, work: Work, calls: int = 1) -> TraceRow:
+    path = f"functional/{layer}" if framework == "tf" else f"net.{layer}"
+    return TraceRow(
+        f"{path}/{op}", layer, path, op, matmul(layer).inputs, (tensor(B, N),), calls, "forward", work * calls
+    )
+
+
+def trace(framework: str) -> TraceResult:
+    rows = [row(framework, "dense", "linear", DENSE), row(framework, "loop", "cell", STEP, T)]
+    if framework == "tf":
+        rows.append(row(framework, "loop", "Mul", EXTRA, T))
+    total = sum((r.work for r in rows), Work())
+    return TraceResult(
+        name=f"trace@{framework}",
+        framework=framework,
+        state=State.EQUAL,
+        reason="",
+        complete=True,
+        device="cpu",
+        versions={framework: "2.0"},
+        rows=tuple(rows),
+        unknown=(),
+        no_arithmetic={"Reshape": 2, "Identity": 7} if framework == "tf" else {"aten.view": 1},
+        integer_ops={"AddV2": 3} if framework == "tf" else {},
+        totals={c.name: c.flops(total) for c in BUILT_IN.values()},
+        notes=(),
+    )
+
+
+def evidence(cause: Cause, layer: str, counter: str, times: int = 1, component: str = "") -> Evidence:
+    seen = (matmul(layer),)
+    ids = (f"functional/{layer}/linear",)
+    return Evidence("from", counter, "thop.linear", "thop/x.py:12", cause, None, seen, ids, 1, times, layer, component)
+
+
+def line(cause: Cause, layer: str, counter: str, amount: int, op: str = "MatMul", **more: int | str) -> Adjustment:
+    return Adjustment(cause, layer, op, counter, amount, (evidence(cause, layer, counter, **more),))  # type: ignore[arg-type]
+
+
+def ledger(
+    counter: str, unit: str, values: dict[str, int], state: State = State.EXPLAINED, **more: object
+) -> LedgerResult:
+    total = sum(values.values())
+    made = LedgerResult(
+        counter=counter,
+        framework="tf" if counter.startswith("tf") else "torch",
+        state=state,
+        reason="",
+        unit=unit,
+        device="cpu",
+        versions={"thop": "0.1"} if counter == "thop" else {},
+        total=total,
+        normalised_total=total * (2 if unit == MAC else 1),
+        entries=tuple(Entry(f"e:{k}", k, "Linear", v, 1) for k, v in values.items()),
+        checked=len(values),
+        unchecked=0,
+        mismatches=(),
+        unsupported={},
+        notes=(),
+    )
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+def blank(counter: str, state: State, reason: str) -> LedgerResult:
+    return ledger(counter, FLOP, {}, state, total=None, normalised_total=None, reason=reason)
+
+
+def statement(from_: str, to: str, start: int | None, end: int | None, *lines: Adjustment, **more: object) -> Statement:
+    state = State.EXPLAINED if lines else State.EQUAL
+    made = Statement(from_, to, state, "", start, end, lines, None if start is None else 0, ())
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+def reverse(made: Statement) -> Statement:
+    lines = tuple(replace(a, amount=-a.amount) for a in made.adjustments)
+    rest = tuple(replace(r, amount=-r.amount) for r in made.residuals)
+    residual = None if made.residual is None else -made.residual
+    return replace(
+        made, from_=made.to, to=made.from_, from_total=made.to_total, to_total=made.from_total, adjustments=lines,
+        residual=residual, residuals=rest,
+    )  # fmt: skip
+
+
+MM_DENSE, MM_STEP, BIAS, GATES = 2 * DENSE.mac, 2 * STEP.mac, DENSE.add, STEP.add
+WORK = MM_DENSE + T * MM_STEP
+
+
+FIRST, SECOND = B * K * N, B * N * N
+"""Multiply-adds of either layer: (B, K) by (K, N), then (B, N) by (N, N)."""
+
+STEP_WORK = {
+    ("first", FORWARD): Work(mac=FIRST, accumulators=B * N, add=B * N),
+    ("relu", FORWARD): Work(cmp=B * N),
+    ("second", FORWARD): Work(mac=SECOND, accumulators=B * N),
+    ("(loss)", LOSS): Work(add=B * N - 1, mul=3 * B * N, div=B * N + 1),
+    ("second", INPUT_GRADIENT): Work(mac=SECOND, accumulators=B * N),
+    ("second", WEIGHT_GRADIENT): Work(mac=SECOND, accumulators=N * N),
+    ("relu", INPUT_GRADIENT): Work(cmp=B * N),
+    ("first", WEIGHT_GRADIENT): Work(mac=FIRST, accumulators=K * N, add=(B - 1) * N),
+    ("first", OPTIMIZER): Work(mul=K * N + N, add=K * N + N),
+    ("second", OPTIMIZER): Work(mul=N * N, add=N * N),
+}
+
+
+def steps() -> TraceResult:
+    rows = tuple(
+        TraceRow(f"{phase}/{layer}", layer, layer, "op", (tensor(B, K),), (tensor(B, N),), 1, phase, work)
+        for (layer, phase), work in STEP_WORK.items()
+    )
+    total = sum(STEP_WORK.values(), Work())
+    return replace(
+        trace("torch"),
+        rows=rows,
+        totals={c.name: c.flops(total) for c in BUILT_IN.values()},
+        notes=("one training step",),
+    )
+
+
+def trained(convention: Convention = BUILT_IN["matmul"]) -> Answer:
+    """PyTorch alone; flop_counter counts the first weight gradient twice, thop sees nothing."""
+    ran = steps()
+    total = 2 * (2 * FIRST + 3 * SECOND)
+    proof = replace(evidence(Cause.FORMULA_DIFFERS, "first", "flop_counter"), ops=(f"{WEIGHT_GRADIENT}/first",))
+    again = replace(line(Cause.FORMULA_DIFFERS, "first", "flop_counter", -2 * FIRST), evidence=(proof,))
+    counted = {"first": 6 * FIRST, "second": 6 * SECOND}
+    return Answer(
+        model="steps",
+        pass_="training",
+        convention=convention,
+        params={},
+        environment={},
+        description="",
+        traces=(ran,),
+        ledgers=(
+            replace(blank("thop", State.NOT_COMPARABLE, "it sees the forward pass only"), framework="torch"),
+            ledger("flop_counter", FLOP, counted),
+        ),
+        layers=(
+            LayerRow(
+                "first",
+                {"torch": 4 * FIRST},
+                {"flop_counter": counted["first"]},
+                {"flop_counter": {Cause.FORMULA_DIFFERS: -2 * FIRST}},
+                {},
+            ),
+            LayerRow("second", {"torch": 6 * SECOND}, {"flop_counter": counted["second"]}, {}, {}),
+        ),
+        statements=(statement("flop_counter", ran.name, sum(counted.values()), total, again),),
+        exit_code=0,
+    )
+
+
+def with_a_hole() -> Answer:
+    """The same, with an op in the second layer whose work is unknown."""
+    result = trained()
+    (ran,) = result.traces
+    hole = Unknown("second", "aten.gru_backward", "7", "no work formula")
+    reason = "the trace is incomplete: aten.gru_backward at layer second: no work formula"
+    broken = replace(ran, complete=False, state=State.UNEXPLAINED, reason=reason, unknown=(hole,), totals={})
+    return replace(
+        result,
+        traces=(broken,),
+        ledgers=tuple(replace(x, state=State.NOT_COMPARABLE, reason=reason) for x in result.ledgers),
+        layers=(result.layers[0], replace(result.layers[1], work={})),
+        statements=(
+            statement("flop_counter", ran.name, 1, None, state=State.NOT_COMPARABLE, reason=reason, residual=None),
+        ),
+        exit_code=1,
+    )
 
 
 def full(convention: Convention = BUILT_IN["matmul"]) -> Answer:

@@ -18,7 +18,7 @@ from reconcile.core.records import FORWARD, INPUT_GRADIENT, LOSS, OPTIMIZER, TRA
 from reconcile.engine.answer import Answer
 from reconcile.engine.verdict import verdict
 from reconcile.report import cards, reports
-from tests.report import samples, trained
+from tests.report import samples
 from tests.report.samples import NASTY, PAIRED, SAMPLES
 
 COMMAND = "reconcile run --model steps --pass training"
@@ -47,21 +47,21 @@ def test_a_card_says_what_the_verdict_says(sample: Any) -> None:
 
 
 def test_the_operations_of_a_step_by_phase() -> None:
-    result = trained.trained()
+    result = samples.trained()
     data = json.loads(cards.to_disclosure(result, COMMAND))
     jsonschema.validate(data, cards.schema("disclosure"))
     (step,) = data["steps"]
-    first, second = 2 * trained.FIRST, 2 * trained.SECOND
+    first, second = 2 * samples.FIRST, 2 * samples.SECOND
     assert step["by_phase"] == {
         FORWARD: first + second, LOSS: 0, INPUT_GRADIENT: second, WEIGHT_GRADIENT: first + second, OPTIMIZER: 0,
     }  # fmt: skip
     assert step["operations"] == 2 * first + 3 * second == sum(step["by_phase"].values())
     assert step["operations"] == sum(term["count"] * term["weight"] for term in step["terms"].values())
-    readings = {name: c.flops(sum(trained.WORK.values(), cards.ZERO)) for name, c in BUILT_IN.items()}
+    readings = {name: c.flops(sum(samples.STEP_WORK.values(), cards.ZERO)) for name, c in BUILT_IN.items()}
     assert step["range"] == {"low": min(readings.values()), "high": max(readings.values()), "conventions": readings}
 
 
-@pytest.mark.parametrize("sample", [*PAIRED, trained.with_a_hole])
+@pytest.mark.parametrize("sample", [*PAIRED, samples.with_a_hole])
 @pytest.mark.parametrize("make", [cards.to_card, cards.to_disclosure])
 def test_what_is_withheld_is_nowhere(sample: Any, make: Any) -> None:
     """No total of a trace for which the verdict gives no number, nor any part of it that is as long."""
@@ -103,7 +103,7 @@ def test_there_is_no_disclosure_of_a_call() -> None:
 
 def test_names_are_data(tmp_path: Path) -> None:
     """A name is one string in either file, whatever it holds, and sends nothing to a terminal."""
-    result = replace(trained.trained(), model=NASTY, params={"torch": NASTY})
+    result = replace(samples.trained(), model=NASTY, params={"torch": NASTY})
     entry = read(result, NASTY)
     data = json.loads(cards.to_disclosure(result, NASTY))
     assert entry["model"] == data["model"]
@@ -113,7 +113,7 @@ def test_names_are_data(tmp_path: Path) -> None:
 
 def test_their_files_are_no_reports_of_the_run(tmp_path: Path) -> None:
     """A folder with a disclosure has no JSON report."""
-    texts = reports.render(trained.trained(), ("md", "card", "disclosure"))
+    texts = reports.render(samples.trained(), ("md", "card", "disclosure"))
     assert sorted(texts) == ["card.yaml", "disclosure.json", "md"]
     for end in texts:
         (tmp_path / f"steps.{end}").touch()

@@ -23,9 +23,9 @@ from reconcile.report import folds, markdown, reports
 from reconcile.report.csv import layers_csv
 from reconcile.report.markdown import MAX_BYTES, to_markdown
 from tests.report import samples
+from tests.report.samples import trained, with_a_hole
 from tests.report.tables import Page, amount, read
 from tests.report.test_footing import add_layers, add_statement
-from tests.report.trained import trained, with_a_hole
 
 MANY = 300
 

@@ -23,9 +23,8 @@ from reconcile.report.markdown import to_markdown
 from reconcile.report.page import to_html
 from reconcile.report.terminal import screen as terminal
 from tests.report import samples
-from tests.report.parts import B, K, N
+from tests.report.samples import FIRST, SECOND, STEP_WORK, B, K, N, steps, trained, with_a_hole
 from tests.report.tables import amount, read
-from tests.report.trained import FIRST, SECOND, WORK, steps, trained, with_a_hole
 
 MATMUL, ALL = BUILT_IN["matmul"], BUILT_IN["all"]
 TITLE = "Layer by layer and phase by phase"
@@ -36,7 +35,7 @@ def test_every_flop_stands_in_one_cell(convention):
     ran = steps()
     table = phase_table(ran, convention)
     cells = {(row.layer, phase): flops for row in table.rows for phase, flops in row.flops.items() if flops}
-    assert cells == {key: convention.flops(work) for key, work in WORK.items() if convention.flops(work)}
+    assert cells == {key: convention.flops(work) for key, work in STEP_WORK.items() if convention.flops(work)}
     assert sum(table.total.flops.values()) == ran.totals[convention.name]
     for phase in table.phases:
         assert sum(row.flops.get(phase, 0) for row in table.rows) == table.total.flops[phase]
@@ -129,7 +128,7 @@ def test_json_has_the_layers_phase_by_phase():
         "backward": 2 * FIRST,
         "ratio": 1.0,
     }
-    assert {row["phase"] for row in trace["rows"]} == {phase for _, phase in WORK}
+    assert {row["phase"] for row in trace["rows"]} == {phase for _, phase in STEP_WORK}
     json.dumps(trace)
 
 

@@ -20,7 +20,7 @@ from reconcile.core.results import LayerRow, Residual, Statement
 from reconcile.core.work import Work
 from reconcile.engine.answer import Answer
 from reconcile.report.terminal import screen as terminal
-from tests.report import samples, trained
+from tests.report import samples
 
 CAUSES = (Cause.OUTSIDE_CONVENTION, Cause.LOOP_COUNTED_ONCE, Cause.IMPLEMENTATION_DIFFERS)
 LAYERS = ("dense", "loop", "encoder.blocks.11.attention.query_projection", "層" * 30)
@@ -158,7 +158,7 @@ def test_the_totals_show_every_amount_whole_at_any_width(total: int, unit: str, 
 @given(st.integers(3, 24), widths)
 def test_the_phases_show_every_phase_and_its_ratio_at_any_width(power: int, width: int) -> None:
     """Each phase of the second layer is a power of ten. Both gradients do the forward pass's work again: its ratio is 2."""
-    result = trained.trained()
+    result = samples.trained()
     (ran,) = result.traces
     work = Work(mac=10**power // 2)
     rows = [replace(row, work=work) for row in ran.rows if row.layer == "second"]
