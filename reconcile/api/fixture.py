@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..core.conventions import NAMED, Convention, Conventions, choose
-from ..core.errors import UsageError, unknown
+from ..core.errors import UsageError, check_names, unknown
 from ..core.framework import adapter_of
 from ..core.option import PYTEST
 from ..core.records import Trace
@@ -55,8 +55,7 @@ def _framework(model: object, name: str) -> str:
     Raises UsageError for a model of another framework, for one of none, and for one that several could call.
     """
     if name:
-        if name not in frameworks():
-            raise unknown("framework", name, frameworks())
+        check_names("framework", (name,), frameworks())
         check_owner(frameworks()[name], model)
         return name
     owner = owner_of(model)

@@ -158,12 +158,10 @@ class Found:
         that is no training step, and for a folder that cannot be written to.
         """
         from ..core import atomic
-        from ..core.errors import unknown
+        from ..core.errors import check_names
         from ..report import reports
 
-        for format_ in formats:
-            if format_ not in (*reports.FORMATS, *reports.CARDS):
-                raise unknown("format", format_, (*reports.FORMATS, *reports.CARDS))
+        check_names("format", formats, (*reports.FORMATS, *reports.CARDS))
         atomic.prepare(Path(folder))
         stem = name or reports.stem(self.result.model, pass_=self.result.pass_)
         return atomic.write(Path(folder), stem, reports.render(self.result, tuple(formats)))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from ..core.errors import UsageError, unknown
+from ..core.errors import UsageError, check_names
 from ..launch.environments.definitions import CURRENT, Environment, adhoc, at, load
 from ..launch.environments.runs import collect_in
 from ..launch.runner import Collect
@@ -31,8 +31,7 @@ def choose_environment(
             raise UsageError("--environment names one environment and --with or --python another; give one of them.")
         return describe_environment(with_, python, models)
     there = load(file)
-    if name not in there:
-        raise unknown("environment", name, there)
+    check_names("environment", (name,), there)
     return there[name]
 
 

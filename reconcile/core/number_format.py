@@ -1,4 +1,4 @@
-"""Formats numbers and shapes for reports: separators, signs, percentages, ratios, multiples and SI prefixes."""
+"""Formats numbers, shapes and lists for reports: separators, signs, percentages, ratios, multiples and SI prefixes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,16 @@ from fractions import Fraction
 def number(value: int) -> str:
     """A number with separators: ``1234567`` as ``1,234,567``."""
     return f"{value:,}"
+
+
+def format_count(n: int, noun: str) -> str:
+    """``1 pair``, ``1,234 pairs``."""
+    return f"{number(n)} {noun}{'' if n == 1 else 's'}"
+
+
+def list_first(texts: Sequence[str], most: int) -> str:
+    """``a, b and 3 more``: the first of these texts, and how many others there are."""
+    return ", ".join(texts[:most]) + (f" and {number(len(texts) - most)} more" if len(texts) > most else "")
 
 
 def format_signed(value: int) -> str:

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from ..core.errors import EXIT_UNEXPLAINED
 from ..core.escaping import escape_line
-from ..core.number_format import format_signed, number
+from ..core.number_format import format_count, format_signed, number
 from ..work import Work
 from . import work_changes
 from .changes import Change, CounterDrift, Drift, TraceDrift
@@ -24,8 +24,8 @@ def verdict(drift: Drift, against: str) -> str:
     """One line: either nothing moved, or these counters and traces did, at these layers."""
     model = drift.model or "the ledger"
     if not drift.moved and not drift.failed:
-        compared = [_count(len(drift.counters), "counter"), _count(len(drift.traces), "trace")]
-        renamed = f"; {_count(drift.renamed, 'node')} renamed" if drift.renamed else ""
+        compared = [format_count(len(drift.counters), "counter"), format_count(len(drift.traces), "trace")]
+        renamed = f"; {format_count(drift.renamed, 'node')} renamed" if drift.renamed else ""
         upgraded = "; ".join(_versions(*drift.versions))
         upgraded = f"; {upgraded}" if upgraded else ""
         noted = "".join(f"; {note}" for note in _notes(drift))
@@ -63,7 +63,7 @@ def details(drift: Drift, *, verbose: bool = False) -> list[str]:
     if drift.moved or verbose:
         lines += ["", *(f"note: {note}" for note in _notes(drift))]
     if drift.moved and drift.renamed and not verbose:
-        lines.append(f"note: {_count(drift.renamed, 'node')} renamed (named with --verbose)")
+        lines.append(f"note: {format_count(drift.renamed, 'node')} renamed (named with --verbose)")
     if verbose:
         pairs = [p for t in drift.traces for p in t.renamed] + [p for c in drift.counters for p in c.renamed]
         lines += [f"note: renamed: {old} is {new} now" for old, new in dict.fromkeys(pairs)]
@@ -89,10 +89,6 @@ def describe_check(
     elif remedy and done.exit_code == EXIT_UNEXPLAINED:
         lines.append(f"accept it with: {remedy}")
     return [*lines, *([f"kept: {done.kept}"] if done.kept else [])]
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{number(n)} {noun}{'' if n == 1 else 's'}"
 
 
 def _layers(drift: Drift) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ..core.number_format import number, percent, si
+from ..core.number_format import list_first, number, percent, si
 from .changes import Change, CounterDrift, Drift, TraceDrift
 
 WEIGHTS = 1
@@ -102,8 +102,7 @@ def _describe_op_change(changes: Iterable[Change]) -> str:
     if "conv" in op.lower() and weights and (kernel := _kernel(*weights[0], op)):
         return f"kernel {kernel}"
     differ.sort(key=lambda each: -each[1].count(","))  # a weight says more than its bias
-    texts = list(dict.fromkeys(f"{a} to {b}" for _, a, b in differ))
-    return ", ".join(texts[:TENSORS]) + (f" and {len(texts) - TENSORS} more" if len(texts) > TENSORS else "")
+    return list_first(list(dict.fromkeys(f"{a} to {b}" for _, a, b in differ)), TENSORS)
 
 
 def _kernel(before: str, after: str, op: str) -> str:

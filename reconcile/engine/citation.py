@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..core.conventions import Convention
-from ..core.number_format import format_signed, number, si
+from ..core.number_format import format_count, format_signed, number, si
 from ..core.records import CALLED_ONCE, DECODE, MAC, NOT_CALLED_AGAIN, PREFILL, TRAINING
 from ..core.registry import known_counters, title
 from ..core.results import Adjustment, LedgerResult, RunResult, Statement, TraceResult
@@ -21,12 +21,8 @@ def only_macs(convention: Convention) -> bool:
 def quantity(flops: int, macs: int | None) -> str:
     """``3,632,960 FLOPs (3.63 MFLOPs, 1.82 MMACs)``: exact first, then rounded, and in MACs if ``macs`` is given."""
     rounded = [si(flops, "FLOPs")] if abs(flops) >= 1000 else []
-    rounded += [] if macs is None else [si(macs, _unit(macs, "MAC"))]
-    return f"{number(flops)} {_unit(flops, 'FLOP')}" + (f" ({', '.join(rounded)})" if rounded else "")
-
-
-def _unit(count: int, unit: str) -> str:
-    return unit if count == 1 else unit + "s"
+    rounded += [] if macs is None else [si(macs, "MAC" if macs == 1 else "MACs")]
+    return format_count(flops, "FLOP") + (f" ({', '.join(rounded)})" if rounded else "")
 
 
 def subject(result: RunResult, frameworks: Sequence[str]) -> str:
@@ -90,11 +86,8 @@ def masks(convention: Convention, traces: Sequence[TraceResult]) -> str:
     whole = [row.calls for trace in traces for row in trace.rows if is_taken_whole(row.op, row.inputs)]
     if not convention.masked or not whole:
         return ""
-    several = sum(whole) > 1
-    return (
-        f", with {number(sum(whole))} product{'s' if several else ''} taken whole, "
-        f"whose mask{'s' if several else ''} the trace does not show"
-    )
+    masks = "masks" if sum(whole) > 1 else "mask"
+    return f", with {format_count(sum(whole), 'product')} taken whole, whose {masks} the trace does not show"
 
 
 META_DEVICE = "meta, where tensors have no values"
@@ -125,7 +118,7 @@ def counted_by(
 def _describe_stated(traces: Sequence[TraceResult]) -> str:
     """The part of the number that a library states for its own ops and that nothing confirms."""
     stated = {name: flops for trace in traces for name, flops in trace.stated.items()}
-    parts = [f"{number(flops)} {_unit(flops, 'FLOP')} of {name}" for name, flops in stated.items()]
+    parts = [f"{format_count(flops, 'FLOP')} of {name}" for name, flops in stated.items()]
     return f"; nothing confirms {join_with_and(parts)}: a formula of its own library states them" if parts else ""
 
 
@@ -134,7 +127,7 @@ def _cite_ledger(ledger: LedgerResult) -> str:
     title = (known_counters()[ledger.counter].title if ledger.counter in known_counters() else "") or ledger.counter
     details = [_versions(ledger.versions)] if ledger.versions else []
     if ledger.unit == MAC and ledger.total is not None:
-        details.append(f"as {number(ledger.total)} {_unit(ledger.total, MAC)}")
+        details.append(f"as {format_count(ledger.total, MAC)}")
     return title + (f" ({'; '.join(details)})" if details else "")
 
 
@@ -149,7 +142,7 @@ def difference_sentence(between: Statement, traces: Sequence[TraceResult]) -> st
     titles = {trace.name: title(trace.framework) for trace in traces}
     apart = between.to_total - between.from_total
     first, second = titles[between.from_], titles[between.to]
-    more = f"{number(abs(apart))} {_unit(abs(apart), 'FLOP')} {'more' if apart > 0 else 'less'} than {first}"
+    more = f"{format_count(abs(apart), 'FLOP')} {'more' if apart > 0 else 'less'} than {first}"
     lines = sorted(between.adjustments, key=lambda line: -abs(line.amount))
     shown = [f"{a.cause.value} {format_signed(a.amount)} at {a.layer or '(no layer)'}{_formula(a)}" for a in lines[:3]]
     if len(lines) > len(shown):

@@ -13,7 +13,7 @@ from ..core.causes import State
 from ..core.conventions import Convention, Conventions
 from ..core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
 from ..core.framework import pause_garbage_collection
-from ..core.number_format import number
+from ..core.number_format import format_count
 from ..core.records import (
     CALLED_WITH,
     DECODE,
@@ -160,7 +160,7 @@ def _describe_cache(context: int | None) -> str:
     """A call with a cache, as a pass; '' for a call without one."""
     if context is None:
         return ""
-    return f"{DECODE} with a cache of {number(context)} token{'s' if context > 1 else ''}" if context else PREFILL
+    return f"{DECODE} with a cache of {format_count(context, 'token')}" if context else PREFILL
 
 
 def exit_code(books: Books) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.conventions import Conventions, conventions_of
-from ..core.errors import UsageError, brief, reason, unknown
+from ..core.errors import UsageError, brief, check_names, reason, unknown
 from ..core.registry import frameworks, known_counters, list_default_counters, title
 from ..core.user_files import check_regular
 from ..model_zoo import loading
@@ -149,9 +149,7 @@ def check_cached(request: RunRequest, models: Iterable[str] = ()) -> None:
 def _list_requested(request: RunRequest) -> tuple[str, ...]:
     if request.factories:
         return user_models.counters_of(request.factories, request.counters, request.files)
-    for name in request.counters:
-        if name not in known_counters():
-            raise unknown("counter", name, known_counters())
+    check_names("counter", request.counters, known_counters())
     if not request.counters:
         here = {name for name in frameworks() if not request.python and _is_installed(name)}
         return tuple(

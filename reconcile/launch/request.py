@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import UsageError, unknown
+from ..core.errors import UsageError, check_names, unknown
 from ..core.protocol import ModelFile
 from ..core.registry import counters_named, frameworks, title
 from ..model_zoo.pair import Input
@@ -40,8 +40,7 @@ def read_optimizer(pass_: str, optimizer: Any, models: Iterable[str] = ()) -> st
 
     Raises UsageError for a name that no framework has, or that one of these ``models``' does not have.
     """
-    if pass_ not in (*PASSES, *CACHED):
-        raise unknown("pass", pass_, (*PASSES, *CACHED))
+    check_names("pass", (pass_,), (*PASSES, *CACHED))
     name = optimizer.lower() if isinstance(optimizer, str) else type(optimizer).__name__.lower()
     if isinstance(optimizer, str):
         lists = {each: frameworks()[each].optimizers for each in models} or {

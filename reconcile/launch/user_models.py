@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..core.counter import Counter
-from ..core.errors import UsageError, brief, short, unknown
+from ..core.errors import UsageError, brief, check_names, short
 from ..core.numbers import SIZE, integer, no_size
 from ..core.protocol import ModelFile, UserModel
 from ..core.registry import frameworks, known_counters, list_default_counters, load_places, title
@@ -133,9 +133,8 @@ def counters_of(
     and a frozen graph in one of the ``model_files`` already is, so that this recipe runs on it by default.
     """
     kinds = {name: file.kind for name, file in (model_files or {}).items()}
+    check_names("counter", asked, known_counters())
     for name in asked:
-        if name not in known_counters():
-            raise unknown("counter", name, known_counters())
         counter = known_counters()[name]
         if counter.framework not in factories:
             raise UsageError(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..core.causes import State
-from ..core.number_format import number
+from ..core.number_format import format_count, number
 from ..core.results import LedgerResult, Statement, TraceResult
 from ..engine.answer import Answer
 from ..engine.settle import counters_that_cannot_see
@@ -141,10 +141,10 @@ def summary(result: MatrixResult) -> str:
     counted = [s for s in statements if not unseeing & {s.from_, s.to}]
     open_ = sum(1 for s in counted if s.state in (State.UNEXPLAINED, State.NOT_COMPARABLE))
     lost = sum(1 for row in rows(result) if row.state in (State.FAILED, State.SKIPPED))
-    parts = [_count(len(result.cells), "environment"), _count(len(ran), "total"), _neighbours(result)]
+    parts = [format_count(len(result.cells), "environment"), format_count(len(ran), "total"), _neighbours(result)]
     parts += [f"{lost} failed"] if lost else []
     parts += [f"{len(unseeing)} not comparable"] if unseeing else []
-    parts.append(f"{_count(open_, 'statement')} open" if open_ else "every residual 0")
+    parts.append(f"{format_count(open_, 'statement')} open" if open_ else "every residual 0")
     verb = "Not reconciled" if open_ else "Not everything could run" if result.exit_code else "Reconciled"
     verb = verb if ran or open_ or lost else "Nothing was counted"
     return f"{verb}: {', '.join(parts)}."
@@ -160,11 +160,7 @@ def _find_unseeing(result: MatrixResult) -> set[str]:
 
 def _neighbours(result: MatrixResult) -> str:
     changed = sum(1 for s in result.neighbours if s.state is not State.EQUAL)
-    return f"{_count(len(result.neighbours), 'pair')} of neighbours, {changed} of them different"
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{number(n)} {noun}{'' if n == 1 else 's'}"
+    return f"{format_count(len(result.neighbours), 'pair')} of neighbours, {changed} of them different"
 
 
 def check(result: MatrixResult) -> None:

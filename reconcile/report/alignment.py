@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ..align.automatic import count_matches, lone
-from ..core.number_format import number
+from ..core.number_format import list_first, number
 from ..core.results import Match
 
 SHOWN = 3
@@ -25,8 +25,7 @@ def sentences(rows: Sequence[Match]) -> list[str]:
         return []
     lines = [f"Layers matched: {', '.join(f'{number(n)} by {by}' for by, n in count_matches(rows).items()) or 'none'}."]
     for framework, names in lone(rows).items():
-        shown = ", ".join(names[:SHOWN]) + (f" and {number(len(names) - SHOWN)} more" if len(names) > SHOWN else "")
-        lines.append(f"Without a partner in {framework}: {shown}.")
+        lines.append(f"Without a partner in {framework}: {list_first(names, SHOWN)}.")
     reasons = Counter(row.comment for row in rows if not row.by and row.comment)
     if reasons:
         why = "; ".join(f"{reason} ({number(n)})" for reason, n in reasons.most_common())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +13,7 @@ import jinja2
 
 from ..core.conventions import ALL, Convention
 from ..core.escaping import markdown, prose
-from ..core.number_format import format_shape, format_signed, number
+from ..core.number_format import format_shape, format_signed, list_first, number
 from ..core.records import Tensor
 from ..core.results import Evidence, LayerRow, Statement
 from ..engine.answer import Answer
@@ -168,16 +168,11 @@ def _evidence_rows(statement: Statement) -> Iterator[tuple[str, Evidence, str, R
         where = folds.fold_names(e.layer for _, e in group)
         inputs = dict.fromkeys(e.seen[0].inputs if e.seen else () for _, e in group)
         shapes = list(dict.fromkeys(map(_shape_text, inputs)))
-        yield cause, first, _first_of(where, 3), Raw(_first_of(shapes, 1)), list(_op_names(first))
+        yield cause, first, list_first(where, 3), Raw(list_first(shapes, 1)), list(_op_names(first))
 
 
 def _op_names(e: Evidence) -> tuple[str, ...]:
     return tuple(dict.fromkeys(op.op for op in e.seen))
-
-
-def _first_of(texts: Sequence[str], most: int) -> str:
-    more = len(texts) - most
-    return ", ".join(texts[:most]) + (f" and {number(more)} more" if more > 0 else "")
 
 
 def describe_statement(result: Answer, statement: Statement) -> document.Statement:

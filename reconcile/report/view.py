@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ..core.causes import State
 from ..core.conventions import Convention
 from ..core.errors import EXIT_FAILED
-from ..core.number_format import format_signed, multiple, number, ratio
+from ..core.number_format import format_count, format_signed, list_first, multiple, number, ratio
 from ..core.records import LOSS, TRAINING
 from ..core.registry import choose_leading, known_counters
 from ..core.results import LedgerResult, Statement, TraceResult, Unknown
@@ -136,8 +136,7 @@ def describe_closing(counter: CounterVerdict, brief: bool = False) -> str:
 def _to_add(counter: CounterVerdict) -> str:
     """The amounts to add to get the work that ran, by cause, the largest first."""
     causes = [f"{cause} {format_signed(amount)}" for cause, amount in counter.causes if cause != RESIDUAL]
-    more = f" and {len(causes) - CAUSES} more" if len(causes) > CAUSES else ""
-    return f"to add: {', '.join(causes[:CAUSES])}{more}" if causes else "no cause"
+    return f"to add: {list_first(causes, CAUSES)}" if causes else "no cause"
 
 
 def describe_reason(counter: CounterVerdict) -> str:
@@ -150,10 +149,7 @@ def describe_reason(counter: CounterVerdict) -> str:
 
 def _left_out(ledger: LedgerResult) -> str:
     names = list(ledger.unsupported)
-    if not names:
-        return ""
-    shown = ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
-    return f" It says it did not support {shown}."
+    return f" It says it did not support {list_first(names, 2)}." if names else ""
 
 
 def as_sentence(text: str) -> str:
@@ -219,9 +215,7 @@ def summary(result: Answer) -> str:
     incomplete = [t for t in result.traces if t.unknown]
     if incomplete:
         parts.append(f"{', '.join(t.name for t in incomplete)} incomplete")
-    counters = f"{len(verdicts)} counter{'' if len(verdicts) == 1 else 's'}"
-    if not verdicts:
-        counters = "no counter was run"
+    counters = format_count(len(verdicts), "counter") if verdicts else "no counter was run"
     if result.exit_code == EXIT_FAILED:
         verb = "A counter failed" if named[State.FAILED] else "Not everything could run"
     else:
@@ -263,10 +257,7 @@ def unknown_sentences(result: Answer) -> list[str]:
             more = f" (and at {number(len(others))} more)" if others else ""
             sentences.append(unknown_sentence(trace, first) + more)
         known = number(known_work(trace, result.convention))
-        unknown_ops = len(trace.unknown)
-        sentences.append(
-            f"{trace.name}: {known} FLOP known + {number(unknown_ops)} {'op' if unknown_ops == 1 else 'ops'} unknown"
-        )
+        sentences.append(f"{trace.name}: {known} FLOP known + {format_count(len(trace.unknown), 'op')} unknown")
     return sentences
 
 

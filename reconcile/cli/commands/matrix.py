@@ -100,14 +100,12 @@ def environments(
 ) -> list[Environment]:
     """The environments to run: those named or, if none is, those that run unasked and have one of the ``frameworks``; the one
     that --with makes comes last. Raises UsageError for an unknown name, and for one that is taken."""
-    from ...core.errors import UsageError, unknown
+    from ...core.errors import UsageError, check_names
     from ...launch.environments.definitions import load
     from ..environment import describe_environment
 
     there = load(file)
-    for name in names:
-        if name not in there:
-            raise unknown("environment", name, there)
+    check_names("environment", names, there)
     found = [there[name] for name in dict.fromkeys(names)] if names else [env for env in there.values() if env.unasked]
     if not names and frameworks:
         found = [env for env in found if set(frameworks) & set(env.frameworks)]

@@ -15,7 +15,7 @@ from typing import Any
 from ...core import table
 from ...core.atomic import safe
 from ...core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
-from ...core.number_format import number, percent, ratio
+from ...core.number_format import format_count, number, percent, ratio
 from ...core.registry import title
 from ...report.document import Block, Document, Inline, Items, Span, Table, Text, mark_code, tabulate
 from .engine import Finished
@@ -88,7 +88,8 @@ def _sum_models(finished: Sequence[Finished]) -> str:
     """How many there are, of each kind; they add up to the first number."""
     codes = Counter(one.exit_code for one in finished if one.outcome["traces"])
     return (
-        f"{_models(len(finished))}: {codes[EXIT_OK]} reconciled, {codes[EXIT_UNEXPLAINED]} not, {codes[EXIT_FAILED]} in which a "
+        f"{format_count(len(finished), 'model')}: {codes[EXIT_OK]} reconciled, "
+        f"{codes[EXIT_UNEXPLAINED]} not, {codes[EXIT_FAILED]} in which a "
         f"counter failed, {len(finished) - sum(codes.values())} that could not be run."
     )
 
@@ -128,7 +129,7 @@ def _sum_frameworks(ran: Iterable[Finished]) -> Iterator[str]:
         if frameworks:
             where, each = (f"{', '.join(frameworks[:-1])} and {frameworks[-1]}", "each")
         rest = f"{sum(same)} with the same work in {each}, {len(same) - sum(same)} with another."
-        yield f"{_models(len(same))} ran in {where}: {rest}"
+        yield f"{format_count(len(same), 'model')} ran in {where}: {rest}"
 
 
 def _tabulate_causes(finished: Sequence[Finished]) -> Table:
@@ -182,11 +183,7 @@ def _list_versions(finished: Iterable[Finished]) -> Iterator[str]:
         if one.outcome.get("environment")
     )
     for versions, models in found.items():
-        yield f"{'All' if len(found) == 1 else _models(models)} on {versions}."
-
-
-def _models(number_: int) -> str:
-    return f"{number(number_)} model{'' if number_ == 1 else 's'}"
+        yield f"{'All' if len(found) == 1 else format_count(models, 'model')} on {versions}."
 
 
 def _model_cells(one: Finished, counters: Sequence[str], reports: bool) -> Iterator[Inline]:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ...core.causes import State
 from ...core.escaping import escape_line
-from ...core.number_format import number, si
+from ...core.number_format import format_count, si
 from ...core.records import CALLED_WITH
 from ...core.results import Statement
 from ...engine.answer import Answer
@@ -104,8 +104,9 @@ def _few_notes(notes: list[RenderableType], room: int, console: Console) -> list
     """The notes, or only their number if they take more lines than that."""
     if not notes or _count_lines(console, notes) <= max(room, 1):
         return notes
-    count = f"{number(len(notes))} note{'s' * (len(notes) > 1)}"
-    return [Text(f"{count} on how this was counted: see the files or --verbose", style="dim")]
+    return [
+        Text(f"{format_count(len(notes), 'note')} on how this was counted: see the files or --verbose", style="dim")
+    ]
 
 
 def _fit_table(result: Answer, console: Console, room: int) -> RenderableType:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ...core.causes import State
 from ...core.escaping import escape_line
-from ...core.number_format import format_signed, number, si
+from ...core.number_format import format_count, format_signed, number, si
 from ...core.results import Statement
 from ...engine.answer import Answer
 from ...engine.breakdown import RESIDUAL, blocks
@@ -80,7 +80,7 @@ def _list_totals(result: Answer, brief: bool) -> Iterator[list[Text]]:
 
 def and_more_text(rest: Sequence[object]) -> Text:
     """The line in place of those that are not shown."""
-    return Text(f"{number(len(rest))} more line{'s' * (len(rest) > 1)}, see the files or --verbose", style="dim")
+    return Text(f"{format_count(len(rest), 'more line')}, see the files or --verbose", style="dim")
 
 
 def statement_table(
