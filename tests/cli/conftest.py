@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -48,6 +49,13 @@ class Stub:
 
     def call(self, *args: str) -> Result:
         return CliRunner().invoke(cli, args, prog_name="reconcile")
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is one."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 @pytest.fixture

@@ -5,25 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reconcile.launch.workers.supervisor import Event
-from tests.cli.conftest import Stub
+from tests.cli.conftest import Stub, Terminal
 from tests.report import samples
-
-
-class _Terminal:
-    encoding = "utf-8"
-
-    def __init__(self) -> None:
-        self.written = ""
-
-    def isatty(self) -> bool:
-        return True
-
-    def write(self, text: str) -> int:
-        self.written += text
-        return len(text)
-
-    def flush(self) -> None:
-        pass
 
 
 def test_quiet_says_one_line(stub: Stub) -> None:
@@ -68,11 +51,11 @@ def test_events_are_lines_on_stderr_only_with_verbose(stub: Stub) -> None:
 def test_on_a_terminal_progress_is_drawn_and_cleared_away(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
     from reconcile.cli import progress
 
-    monkeypatch.setattr(progress.sys, "stderr", _Terminal())
+    monkeypatch.setattr(progress.sys, "stderr", Terminal())
     with progress.progress(quiet=False, verbose=False) as tell:
         for event in EVENTS:
             tell(event)
-    drawn = progress.sys.stderr.written
+    drawn = progress.sys.stderr.getvalue()
     assert "PyTorch: thop failed" in drawn
     assert "TensorFlow  loading" in drawn
     assert drawn.rstrip().endswith("\x1b[2K")
@@ -81,25 +64,25 @@ def test_on_a_terminal_progress_is_drawn_and_cleared_away(stub: Stub, monkeypatc
 def test_on_a_dumb_terminal_progress_is_lines(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
     from reconcile.cli import progress
 
-    stderr = _Terminal()
+    stderr = Terminal()
     monkeypatch.setattr(progress.sys, "stderr", stderr)
     monkeypatch.setenv("TERM", "dumb")
     with progress.progress(quiet=False, verbose=False) as tell:
         for event in EVENTS:
             tell(event)
-    assert stderr.written.splitlines() == ["TensorFlow: loading", "PyTorch: thop failed"]
+    assert stderr.getvalue().splitlines() == ["TensorFlow: loading", "PyTorch: thop failed"]
 
 
 def test_progress_says_what_is_done_and_idle_ones_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
     from reconcile.cli import progress
 
-    monkeypatch.setattr(progress.sys, "stderr", _Terminal())
+    monkeypatch.setattr(progress.sys, "stderr", Terminal())
     with progress.progress(quiet=False, verbose=False) as tell:
         for task in ("trace", "thop"):
             for phase in ("started", "done"):
                 tell(Event("tf-1.12, TensorFlow", task, phase))
         tell(Event("current, PyTorch", "", "loading"))
-    last = [frame for frame in progress.sys.stderr.written.split("\x1b[2K") if "loading" in frame][-1]
+    last = [frame for frame in progress.sys.stderr.getvalue().split("\x1b[2K") if "loading" in frame][-1]
     assert "current, PyTorch  loading" in last
     assert "tf-1.12" not in last
     assert progress._Line("PyTorch", None, {"thop": None}, done=2).text() == "PyTorch     thop; 2 done"
