@@ -13,7 +13,6 @@ from typing import Any
 import keras
 
 from .core.errors import UsageError
-from .core.framework import adapter_of
 from .core.registry import frameworks
 from .products.steps.callback import Counts
 from .products.steps.keras_fit import FitTrainingRun
@@ -34,18 +33,14 @@ class Flops(Counts, keras.callbacks.Callback):
 
     def _make_running(self, check_every: int, **options: Any) -> TrainingRun:
         for record in frameworks().values():
-            if record.backend == keras.backend.backend() and not record.steps and adapter_of(record).follows_fit:
+            if record.backend == keras.backend.backend() and record.fits:
                 return FitTrainingRun(record, check_every, **options)
         return super()._make_running(check_every, **options)
 
     def on_train_begin(self, logs: Any = None) -> None:
         """See Keras' Callback."""
         here = keras.backend.backend()
-        recorded = [
-            record
-            for record in frameworks().values()
-            if record.backend and (record.steps or adapter_of(record).follows_fit)
-        ]
+        recorded = [record for record in frameworks().values() if record.backend and (record.steps or record.fits)]
         if here not in {record.backend for record in recorded}:
             there = " or ".join(f"Keras on {record.backend}" for record in recorded)
             raise UsageError(OTHER_KERAS_BACKEND.format(there=there, here=here))

@@ -14,9 +14,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from .core.framework import adapter_of
 from .products.steps.callback import Counts
-from .products.steps.count import framework_of
+from .products.steps.count import framework_of, step_module
 
 _PACKAGES = ("lightning.pytorch", "pytorch_lightning")
 """The same library under two names: a trainer of one refuses a callback of the other."""
@@ -38,7 +37,7 @@ class Flops(Counts, *_callbacks()):  # type: ignore[misc]
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """See Lightning's Callback."""
         self.running.attach(pl_module, inner=True)
-        self._described = adapter_of(framework_of((pl_module,))).describe_batch
+        self._described = step_module(framework_of((pl_module,)), "calls").describe_tensors
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
         """See Lightning's Callback."""

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from ....core.records import INSIDE, REST, Op
+from ...core.records import INSIDE, REST, Op
 
 T = TypeVar("T")
 

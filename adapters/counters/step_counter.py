@@ -1,17 +1,15 @@
 """``StepCounter``: what a counter does that counts a program's own step beside the trace, in one execution (``reconcile.count``).
 
-The recorder of the step (``adapters/pytorch/steps/recorder.py``) calls these methods.  A counter's module ``nested`` makes one.
+What records the step calls these methods, and is the ``recorder`` of ``ledger``.  The module that a counter's record names as
+``nested`` makes one.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core.records import Ledger
 from ..shared.refusal import BeyondCounter
-
-if TYPE_CHECKING:
-    from ..pytorch.steps.recorder import StepRecorder
 
 
 class StepCounter:
@@ -48,6 +46,6 @@ class StepCounter:
     def leave(self) -> None:
         """The step is done."""
 
-    def ledger(self, recorder: StepRecorder, device: str, versions: dict[str, str]) -> Ledger:
+    def ledger(self, recorder: Any, device: str, versions: dict[str, str]) -> Ledger:
         """The ledger of the step. Raises BeyondCounter where there is none."""
         raise NotImplementedError

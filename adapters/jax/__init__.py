@@ -45,6 +45,6 @@ FRAMEWORK = Framework(
     lends=False,
     backend="jax",
     ranks=".adapters.jax.devices.rank",
-    watched=("jax", "JAX"),
+    watched=("jax", "JAX", ".adapters.jax.watch"),
     order=4,
 )

@@ -1,15 +1,13 @@
 """JAX's adapter: recognizes models (functions, Flax, Equinox, Keras) and traces them on shapes, or with values where these
-decide a loop. It also watches a program's own calls (``watch``)."""
+decide a loop."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from ...core.records import UNENTERED
 from ..shared import adapter, keras_model, nested, signatures
-from ..shared.imported import Imported
 
 
 class Adapter(adapter.Adapter):
@@ -47,15 +45,6 @@ class Adapter(adapter.Adapter):
         from . import model
 
         return model.on_shapes(function)
-
-    def watch(self, nested: tuple[Any, ...], steps: tuple[int, int], call: int, done: Callable[[Any], None]) -> Any:
-        """See Adapter.watch: ``done`` gets a call, see watch.py."""
-        from . import watch
-
-        watching = watch.Watch(steps, call, done)
-        watching.wrap(sys.modules["jax"], "jax")
-        sys.meta_path.insert(0, Imported("flax.nnx", lambda: watching.wrap(sys.modules["flax.nnx"], "nnx")))
-        return watching
 
     def capture(self, request: Any, pair: Any) -> Capture:
         """See Adapter.capture."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.records import BACKWARD
+from ..shared.imported import Imported
 from ..shared.refusal import reason_of
 
 NO_RANGE_OF_STEPS = (
@@ -45,6 +46,14 @@ class Handed:
 
     def __init__(self, arguments: tuple[Any, ...], named: dict[str, Any], name: str, note: str) -> None:
         self.arguments, self.name, self.note = (arguments, named), name, note
+
+
+def watch(jax: Any, nested: tuple[Any, ...], steps: tuple[int, int], call: int, done: Callable[[Any], None]) -> Any:
+    """See Framework.watched: ``done`` gets a function and its call."""
+    watching = Watch(steps, call, done)
+    watching.wrap(jax, "jax")
+    sys.meta_path.insert(0, Imported("flax.nnx", lambda: watching.wrap(sys.modules["flax.nnx"], "nnx")))
+    return watching
 
 
 class Watch:

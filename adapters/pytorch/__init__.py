@@ -41,7 +41,5 @@ FRAMEWORK = Framework(
     backend="torch",
     forks=True,
     placed=True,
-    steps=True,
-    watched=("torch", "PyTorch"),
     order=1,
 )

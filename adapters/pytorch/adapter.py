@@ -1,4 +1,4 @@
-"""PyTorch's adapter: recognizes, copies and watches modules, keeps the process's defaults, takes traces and ledgers.
+"""PyTorch's adapter: recognizes and copies modules, keeps the process's defaults, takes traces and ledgers.
 
 Python 3.8, torch 1.x and later.
 """
@@ -105,37 +105,6 @@ class Adapter(adapter.Adapter):
             stack.callback(keras_model.set_device, "")
             stack.callback(caches.forget_meta)
             yield
-
-    def step(self, models: Tuple[Any, ...], nested: Tuple[Any, ...]) -> Any:
-        """See Adapter.step."""
-        from .steps.context import StepContext
-
-        return StepContext(models, nested)
-
-    def calls(self, model: Any, called: Any, stepped: Any, inner: bool = False) -> Any:
-        """See Adapter.calls."""
-        from .steps.calls import Calls
-
-        return Calls(model, called, stepped, inner)
-
-    def describe_batch(self, batch: Any) -> Any:
-        """See Adapter.describe_batch."""
-        from .steps.calls import describe_tensors
-
-        return describe_tensors(batch)
-
-    def watch(
-        self,
-        nested: Tuple[Any, ...],
-        steps: Tuple[int, int],
-        call: int,
-        done: Callable[[Any], None],
-        marks: bool = False,
-    ) -> Any:
-        """See Adapter.watch."""
-        from .steps.watch import Watch
-
-        return Watch(nested, steps[0], steps[1], call, done, marks)
 
     def capture(self, request: Any, pair: Any) -> "Capture":
         """See Adapter.capture. Raises FactoryError for a device that is not there, before anything runs."""

@@ -1,4 +1,4 @@
-"""Base classes Adapter and Capture: the interface between a worker and a framework (models, traces, ledgers, watching).
+"""Base classes Adapter and Capture: the interface between a worker and a framework (models, traces, ledgers).
 
 The folder of a framework has a module with a class ``Adapter`` derived from the one here; the framework's record names the
 module (core/framework.py).  An adapter must take a trace, recognize a model and make a fresh one; the defaults fit a
@@ -21,9 +21,6 @@ class Adapter:
 
     own_steps = False
     """Whether a compiled Keras model takes its own training step here."""
-
-    follows_fit = False
-    """Whether the batches of a Keras ``fit`` are told here (fits), where a step is one graph."""
 
     functions = False
     """Whether a function that takes arguments is itself a model, and not only one that makes a model."""
@@ -72,26 +69,6 @@ class Adapter:
         """The model in the form that its own code makes of it for inference. Raises FactoryError if it has none."""
         raise FactoryError(f"{self.framework.title} knows no fused form of a model.")
 
-    def step(self, models: Tuple[Any, ...], nested: Tuple[Any, ...]) -> Any:
-        """A context that records what a program runs in it, see pytorch/steps/context.py. Raises FactoryError if this framework
-        has none."""
-        raise FactoryError(f"{self.framework.title} has no context that records a program's own step.")
-
-    def calls(self, model: Any, called: Any, stepped: Any, inner: bool = False) -> Any:
-        """Hooks that tell of a model's calls and of steps of optimizers, see pytorch/steps/calls.py. Raises FactoryError as
-        ``step`` does."""
-        raise FactoryError(f"{self.framework.title} has no hooks on a program's own step.")
-
-    def describe_batch(self, batch: Any) -> Any:
-        """The shapes of a batch, as ``calls`` tells those of a call. Raises FactoryError as ``step``."""
-        raise FactoryError(f"{self.framework.title} has no hooks on a program's own step.")
-
-    def watch(self, nested: Tuple[Any, ...], steps: Tuple[int, int], call: int, done: Callable[[Any], None]) -> Any:
-        """Watch the program of this process, see pytorch/steps/watch.py, tensorflow/fit.py and jax/watch.py. ``watched`` of the
-        record has just been imported, and the framework perhaps not yet to its end. ``done(None)`` ends a program that is
-        refused."""
-        raise FactoryError(f"{self.framework.title} has no way to watch a program's own step.")
-
     def examples(self, function: Callable[[], Any]) -> Any:
         """The arguments of a call, which a function of the user's returns."""
         return function()
@@ -119,12 +96,6 @@ class Adapter:
     def keep_state(self) -> Iterator[None]:
         """Within this block, counting changes no global state of the framework for the caller's own code."""
         yield
-
-    def follow_fit(self, model: Any, on_batch: Callable[..., None]) -> Any:
-        """Follow the ``fit`` of a Keras model that has just begun: ``on_batch`` gets the model, the shapes of each batch and a
-        function that returns it, or None if it has run already. What is returned has ``why_not_counted``, why it cannot be
-        followed, and ``close``."""
-        raise NotImplementedError
 
     def capture(self, request: Any, pair: Any) -> "Capture":
         """The capture of that pair (core/protocol.py has the request)."""

@@ -43,7 +43,6 @@ FRAMEWORK = Framework(
     lends=False,
     backend="tensorflow",
     forks=True,
-    watched=("keras.src.backend.tensorflow.trainer", "Keras 3 on TensorFlow"),
     functions=(("keras.applications", "keras.applications", ""),),
     order=2,
 )

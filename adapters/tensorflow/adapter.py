@@ -1,4 +1,4 @@
-"""The adapter of TensorFlow: recognizes models, takes traces and ledgers from functions and sessions, follows Keras' ``fit``.
+"""The adapter of TensorFlow: recognizes models, takes traces and ledgers from functions and sessions.
 
 Python 3.6, TensorFlow 1.x and later.
 """
@@ -15,7 +15,6 @@ class Adapter(adapter.Adapter):
     """See adapters/shared/adapter.py."""
 
     own_steps = True
-    follows_fit = True
 
     def before_import(self) -> None:
         """See Adapter.before_import."""
@@ -41,18 +40,6 @@ class Adapter(adapter.Adapter):
         import tensorflow as tf
 
         return isinstance(value, tf.Module) or bool(keras_model.keras_of(value, "Layer"))
-
-    def watch(self, nested: Tuple[Any, ...], steps: Tuple[int, int], call: int, done: Callable[[Any], None]) -> Any:
-        """See Adapter.watch: ``done`` gets a batch, see fit.py."""
-        from .fit import FitRecorder
-
-        return FitRecorder(sys.modules[self.framework.watched[0]], steps, call, done)
-
-    def follow_fit(self, model: Any, on_batch: Callable[..., None]) -> Any:
-        """See Adapter.follow_fit."""
-        from .fit import FitBatches
-
-        return FitBatches(model, on_batch)
 
     def default_dtype(self) -> str:
         """The floating-point dtype of Keras, as the factory left it."""

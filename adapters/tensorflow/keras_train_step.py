@@ -13,13 +13,12 @@ from typing import Any
 from ..shared import nested
 from ..shared.keras_model import as_taken
 from ..shared.refusal import CannotCount
-from .fit import Batch
 from .gradients import Calls, noted_gradients
 from .graphs.layer_scopes import recorded_scopes
 from .model import _dtype_name, is_leaf
 from .parts import Parts, noted_parts
 from .step_graph import Step
-from .targets import made_for, name_of, of_floats
+from .targets import Batch, made_for, name_of, of_floats
 
 RANDOM = ("Random", "Truncated", "Multinomial")
 """In the types of ops that draw numbers: what they draw depends on no variable, as an input does."""

@@ -1,4 +1,5 @@
-"""Training targets for a compiled Keras model: given ones in Keras' precision, else zeros in the shape that the loss takes."""
+"""A batch of Keras' ``fit``, and training targets for a compiled Keras model: given ones in Keras' precision, else zeros in the
+shape that the loss takes."""
 
 from __future__ import annotations
 
@@ -15,6 +16,27 @@ RETURN_TARGETS_TOO = (
     "return (model, x, y) from the factory, or add --optimizer sgd to count the standard step in place of the model's "
     "own"
 )
+
+
+class Batch:
+    """One batch as the program's step took it: ``x``, the ``rest`` of the tuple that it came in, and which step it was."""
+
+    name = note = ""  # its model has a name, and keras_train_step.py describes it
+
+    def __init__(self, data: Any, number: int = 1, by: str = "fit") -> None:
+        self.number, self.by = number, by
+        self._whole = not isinstance(data, (tuple, list)) or not data
+        self.x = data if self._whole else data[0]
+        self.rest: tuple[Any, ...] = () if self._whole else tuple(data[1:])
+
+    @property
+    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """What the model is called with."""
+        return (self.x,), {}
+
+    def fill(self, x: Any, rest: tuple[Any, ...]) -> Any:
+        """The same batch with other tensors."""
+        return x if self._whole else (x, *rest)
 
 
 def made_for(model: Any, outputs: Any) -> Any:

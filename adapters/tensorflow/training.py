@@ -17,7 +17,6 @@ from ...core.records import BACKWARD, FORWARD, LOSS, OPTIMIZER, Trace
 from ..shared import nested
 from ..shared.keras_model import STANDARD_STEP, is_compiled, keras_of, layer_paths
 from ..shared.refusal import BeyondCounter, FactoryError
-from .fit import Batch
 from .gradients import noted_gradients, parts, size
 from .graphs import graph as tf_graph
 from .graphs.layer_scopes import recorded_scopes
@@ -26,6 +25,7 @@ from .keras_train_step import KerasTrainStep
 from .model import TfModel, _dtype_name, is_leaf
 from .phases import LayersAndPhases
 from .step_graph import Step
+from .targets import Batch
 from .trace import Tracer, finish_trace
 
 NOTHING_TO_TRAIN = (

@@ -10,7 +10,7 @@ from statistics import median
 
 import torch
 
-from reconcile.adapters.pytorch.steps.calls import Calls
+from reconcile.products.steps.pytorch.calls import Calls
 from reconcile.products.steps.training_run import TrainingRun
 
 LAYERS, WIDTH, ROWS, TOKENS = 12, 512, 4, 128

@@ -38,7 +38,8 @@ class Counter(NamedTuple):
         leads: Whose statement a report shows first, of its framework's counters: of a ``"call"``, the one that people mean by the
             framework's counter; of a training ``"step"``, the one that sees gradients best. A ``"witness"`` is what ``--witness``
             adds.
-        nested: Whether it counts a program's own step beside the trace, in one execution: its module ``nested`` makes it.
+        nested: The module whose ``nested`` makes what counts a program's own step beside the trace, in one execution: absolute,
+            or relative to this package with a leading dot. '' if it counts no such step.
         variables: Those of the environment that have to be set before its framework is imported: it runs in a process of its own,
             which has them.
     """
@@ -61,7 +62,7 @@ class Counter(NamedTuple):
     rare: bool = False
     checked: Tuple[str, str] = ("", "")
     leads: Tuple[str, ...] = ()
-    nested: bool = False
+    nested: str = ""
     variables: Tuple[Tuple[str, str], ...] = ()
 
     @property

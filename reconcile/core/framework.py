@@ -47,10 +47,13 @@ class Framework(NamedTuple):
         backend: Its name in Keras 3; '' for none.
         forks: Whether a process that has imported it can be forked: one with threads of its own cannot.
         placed: Whether its counters run a model on the device that the user names.
-        steps: Whether a program's own step is recorded where it runs.
+        steps: The package that records a program's own step where it runs (products/steps/pytorch), written like ``adapter``: its
+            module ``context`` records, and ``calls`` tells when. '' for none.
         ranks: The module that runs a rank of a world (products/ranks/worker.py), written like ``adapter``; '' for none.
-        watched: The module after whose import a program is watched for its step (products/steps/watched_program.py), and its name
-            in words; () for none.
+        watched: The module after whose import a program is watched for its step (products/steps/watched_program.py), its name in
+            words, and the module, written like ``adapter``, whose ``watch(module, nested, steps, call, done)`` does; () for none.
+        fits: The module whose ``FitBatches`` follows Keras' ``fit``, whose step is one graph, written like ``adapter``; ''
+            for none.
         optimizers: The names that --optimizer takes for its training step, in lower case, the default first.
         exports: The framework from whose side of a pair it makes a model if the pair has none of its own; '' for none.
         libraries: Packages whose models are made from a configuration, each with the module that lists and makes them:
@@ -87,9 +90,10 @@ class Framework(NamedTuple):
     backend: str = ""
     forks: bool = False
     placed: bool = False
-    steps: bool = False
+    steps: str = ""
     ranks: str = ""
     watched: Tuple[str, ...] = ()
+    fits: str = ""
     optimizers: Tuple[str, ...] = ()
     exports: str = ""
     libraries: Tuple[Tuple[str, str], ...] = ()

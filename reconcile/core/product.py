@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .counter import Counter
 from .errors import UsageError
 from .framework import ROOT, Framework
 
@@ -61,6 +62,7 @@ class Product:
             gets the folder of the test before the arguments, and fails the test with an AssertionError.
         framework_fields: What it adds to the records of frameworks (core/framework.py): (name of a framework, field, value). A
             tuple is appended to the field's, any other value takes its place. A framework that is not there is left out.
+        counter_fields: What it adds to the records of counters (core/counter.py), in the same way.
         needs: The parts that it imports, such as ``"products.decode"`` or ``"counters.formulas"``. It is left out where one of
             them is missing.
         uses: The products of which it imports something only where ``registry.products()`` has them.
@@ -77,6 +79,7 @@ class Product:
     functions: tuple[tuple[str, str], ...] = ()
     fixture_functions: tuple[tuple[str, str], ...] = ()
     framework_fields: tuple[tuple[str, str, Any], ...] = ()
+    counter_fields: tuple[tuple[str, str, Any], ...] = ()
     needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
 
@@ -92,27 +95,27 @@ def load_place(product: Product, place: str) -> Any:
         raise refuse_product(product, f"{place} cannot be loaded ({type(error).__name__}: {error})") from error
 
 
-def extend_frameworks(known: Mapping[str, Framework], products: Iterable[Product]) -> dict[str, Framework]:
-    """The records of frameworks with what these products add to them."""
+def extend_records(known: Mapping[str, Any], products: Iterable[Product], fields: str) -> dict[str, Any]:
+    """The records of frameworks with what these products add to them as ``"framework_fields"``, those of counters with their
+    ``"counter_fields"``."""
     extended = dict(known)
-    for product in products:
-        for name, field, value in product.framework_fields:
-            if name in extended:
-                held = getattr(extended[name], field)
-                whole: Any = held + value if isinstance(held, tuple) else value
-                extended[name] = extended[name]._replace(**{field: whole})
+    for name, field, value in (entry for product in products for entry in getattr(product, fields)):
+        if name in extended:
+            held = getattr(extended[name], field)
+            extended[name] = extended[name]._replace(**{field: held + value if isinstance(held, tuple) else value})
     return extended
 
 
 def find_wrong_entry(product: Product) -> str:
-    """The first of its ``framework_fields`` that no record can take, as it is written; '' without one."""
-    defaults = Framework._field_defaults
-    entries: tuple[Any, ...] = product.framework_fields  # of another package: anything
-    for entry in entries:
-        if not isinstance(entry, tuple) or len(entry) != 3 or entry[1] not in defaults:
-            return repr(entry)
-        if not isinstance(entry[2], type(defaults[entry[1]])):
-            return repr(entry)
+    """The first of its ``framework_fields`` and ``counter_fields`` that no record can take, as it is written; '' without one."""
+    for record, entries in ((Framework, product.framework_fields), (Counter, product.counter_fields)):
+        defaults = record._field_defaults
+        untyped: tuple[Any, ...] = entries  # of another package: anything
+        for entry in untyped:
+            if not isinstance(entry, tuple) or len(entry) != 3 or entry[1] not in defaults:
+                return repr(entry)
+            if not isinstance(entry[2], type(defaults[entry[1]])):
+                return repr(entry)
     return ""
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from .counter import Counter
 from .errors import UsageError
 from .framework import ROOT, Framework
-from .product import Command, Product, extend_frameworks, find_wrong_entry, load_place
+from .product import Command, Product, extend_records, find_wrong_entry, load_place
 from .records import FLOP, MAC
 
 GROUP = "reconcile.frameworks"
@@ -111,12 +111,13 @@ def frameworks() -> dict[str, Framework]:
         if record.name in known:
             raise _refuse_point(point, f"a framework named {record.name} is already registered")
         known[record.name] = record._replace(folder=_folder(point))
-    return extend_frameworks(known, products().values())
+    return extend_records(known, products().values(), "framework_fields")
 
 
 @functools.cache
 def known_counters() -> dict[str, Counter]:
-    """Every counter by its name: the built-in ones in their order, then those of other packages, sorted by entry point.
+    """Every counter by its name: the built-in ones in their order, then those of other packages, sorted by entry point. Each has
+    what the products add to its record.
 
     Raises UsageError for an entry point that cannot be loaded, or that holds anything but counters that can be added.
     """
@@ -131,7 +132,7 @@ def known_counters() -> dict[str, Counter]:
             if wrong:
                 raise _refuse_point(point, wrong)
             known[counter.name] = counter._replace(folder=_folder(point))
-    return known
+    return extend_records(known, products().values(), "counter_fields")
 
 
 @functools.cache
@@ -174,7 +175,7 @@ def _wrong_product(record: Product, known: Iterable[str]) -> str:
         *(place for _, place in (*record.functions, *record.fixture_functions)),
     ]
     if entry := find_wrong_entry(record):
-        return f"its entry {entry} is not of the form (framework, field of Framework, value of the field's type)"
+        return f"its entry {entry} is not of the form (name, field of its record, value of the field's type)"
     misspelled = next((place for place in places if not all(str(place).partition(":"))), None)
     return "" if misspelled is None else f"its place {misspelled!r} is not of the form 'module:name'"
 

@@ -165,7 +165,7 @@ class LedgerResult:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The inputs of an adjustment, never an amount. ``engine/recompute.py`` recomputes the amount from them.
+    """The inputs of an adjustment, never an amount. `counter conform` recomputes the amount from them.
 
     Attributes:
         side: ``"from"`` or ``"to"`` for the counter at that end of the statement, ``"between"`` for two traces.

@@ -1,7 +1,7 @@
 """Entry point of a worker: the ``__main__`` of reconcile.pyz, the packed tool, called as ``python reconcile.pyz REQUEST``.
 
 With a number behind the request, the process forks workers (launch/workers/nursery.py). With the name of a module, such as
-``.products.steps.watched_program``, it runs that module's ``main(request)`` (launch/workers/foreground.py).
+``.products.steps.watched_program``, it runs that module's ``main(request)`` (products/steps/foreground.py).
 
 The package has a private name there: beside user code, ``reconcile`` may be one of the user's modules, or another version of
 this package.  Python 3.6 and standard library only.

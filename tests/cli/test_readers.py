@@ -157,7 +157,7 @@ def test_nothing_else_opens_a_file_from_outside() -> None:
             written = any(len(text) < 4 and set(text) & set("wxa") for text in texts)
             if called in ("open", "read_text", "read_bytes") and not written and not BESIDE.fullmatch(name):
                 opening.add(name)
-    streams = {"cli/streams.py", "launch/workers/foreground.py", "launch/workers/start.py"}
+    streams = {"cli/streams.py", "products/steps/foreground.py", "launch/workers/start.py"}
     files = {f"products/files/{name}.py" for name in CHECKED if not BESIDE.fullmatch(f"products/files/{name}.py")}
     assert opening - streams == {"core/user_files.py", *PACKAGED, *OWN, *files}
 

@@ -6,7 +6,7 @@ import pytest
 
 from reconcile.core import registry
 from reconcile.core.framework import Framework
-from reconcile.core.product import Product, extend_frameworks
+from reconcile.core.product import Product, extend_records
 
 FIRST = Framework("first", "First", "first", "first.adapter", "first.work", "model", libraries=(("own", "first.own"),))
 SECOND = FIRST._replace(name="second", libraries=())
@@ -14,12 +14,16 @@ SECOND = FIRST._replace(name="second", libraries=())
 
 def test_a_tuple_is_appended_and_any_other_value_is_set() -> None:
     products = (
-        Product("a", "a", framework_fields=(("first", "libraries", (("more", "a.more"),)), ("first", "steps", True))),
-        Product("b", "b", framework_fields=(("first", "libraries", (("last", "b.last"),)), ("missing", "steps", True))),
+        Product(
+            "a", "a", framework_fields=(("first", "libraries", (("more", "a.more"),)), ("first", "steps", "a.steps"))
+        ),
+        Product(
+            "b", "b", framework_fields=(("first", "libraries", (("last", "b.last"),)), ("missing", "steps", "b.steps"))
+        ),
     )
-    found = extend_frameworks({"first": FIRST, "second": SECOND}, products)
+    found = extend_records({"first": FIRST, "second": SECOND}, products, "framework_fields")
     libraries = (("own", "first.own"), ("more", "a.more"), ("last", "b.last"))
-    assert found == {"first": FIRST._replace(libraries=libraries, steps=True), "second": SECOND}
+    assert found == {"first": FIRST._replace(libraries=libraries, steps="a.steps"), "second": SECOND}
 
 
 def test_the_registry_extends_its_records(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,6 +35,13 @@ def test_the_registry_extends_its_records(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(registry, "products", lambda: whole)
     found = registry.frameworks.__wrapped__()[name]
     assert found == held._replace(libraries=(*held.libraries, ("more", "more.library")))
+
+
+def test_the_registry_extends_its_records_of_counters(monkeypatch: pytest.MonkeyPatch) -> None:
+    name, held = next(iter(registry.known_counters().items()))
+    whole = {**registry.products(), "more": Product("more", "more", counter_fields=((name, "nested", "more.nested"),))}
+    monkeypatch.setattr(registry, "products", lambda: whole)
+    assert registry.known_counters.__wrapped__()[name] == held._replace(nested="more.nested")
 
 
 def test_what_needs_a_product_is_left_out_without_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,11 +86,16 @@ BROKEN = {
     "a field of another type": (
         "__init__.py",
         "run_options=",
-        'framework_fields=(("torch", "steps", ""),), run_options=',
+        'framework_fields=(("torch", "steps", True),), run_options=',
+    ),
+    "a field that no counter has": (
+        "__init__.py",
+        "run_options=",
+        'counter_fields=(("flop_counter", "steps", ""),), run_options=',
     ),
     "a number for an entry": ("__init__.py", "run_options=", "framework_fields=(3,), run_options="),
     "nothing for an entry": ("__init__.py", "run_options=", "framework_fields=(None,), run_options="),
-    "a field without a framework": ("__init__.py", "run_options=", 'framework_fields=(("steps", True),), run_options='),
+    "a field without a framework": ("__init__.py", "run_options=", 'framework_fields=(("steps", ""),), run_options='),
     "a command that is taken": ("__init__.py", 'Command("notes"', 'Command("run"'),
     "a module that is not there": ("__init__.py", ".command:notes", ".commands:notes"),
     "a command that is none": ("command.py", "@click.command()\n", ""),

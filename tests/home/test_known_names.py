@@ -96,7 +96,7 @@ def test_no_program_in_a_string_imports_what_a_folder_hides() -> None:
     "program",
     [
         "import sys\nimport torch",
-        "from reconcile.adapters.pytorch.steps import x",
+        "from reconcile.adapters.pytorch.tracing import x",
         "x=1; from thop import profile",
     ],
 )

@@ -17,9 +17,9 @@ from reconcile.adapters.jax.devices import tags, walk
 from reconcile.adapters.jax.devices.rank import RankStep
 from reconcile.adapters.shared.refusal import BeyondCounter, FactoryError
 from reconcile.core.records import UNENTERED
-from reconcile.engine.recompute import recompute
 from reconcile.engine.settle import Collected
 from reconcile.launch.request import run_request
+from reconcile.products.authors.recompute import recompute
 from reconcile.products.ranks.plan import Mesh
 from reconcile.products.ranks.ranked import Fold, Ranked, _answer
 from reconcile.products.ranks.world import Rank, World

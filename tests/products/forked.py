@@ -18,14 +18,15 @@ from typing import Any
 
 import pytest
 
-from reconcile.launch.workers import foreground, forked_workers
+from reconcile.launch.workers import forked_workers
+from reconcile.products.steps import foreground
 
 ROOT = Path(__file__).parents[2]
 LONGEST = 1 << 16
 """The most bytes of a message."""
 IMPORTED = (
     "torch", "torch._dynamo", "torch.distributed.tensor.parallel", "torch.utils.flop_counter",
-    "reconcile.adapters.pytorch.adapter", "reconcile.adapters.counters.flop_counter.nested",
+    "reconcile.adapters.pytorch.adapter", "reconcile.products.steps.pytorch.flop_counter",
     "reconcile.products.steps.watched_program", "reconcile.products.ranks.worker",
 )  # fmt: skip
 

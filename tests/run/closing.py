@@ -5,8 +5,8 @@ from __future__ import annotations
 from reconcile.core.causes import State
 from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import Ledger
-from reconcile.engine.recompute import recompute
 from reconcile.engine.settle import Collected, settle
+from reconcile.products.authors.recompute import recompute
 
 
 def reconciles(collected: Collected) -> Collected:

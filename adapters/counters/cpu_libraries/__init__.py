@@ -11,7 +11,7 @@ COUNTERS = (
         "the log of MKL and oneDNN: the products that they were asked for",
         title="log of MKL and oneDNN",
         leads=("witness",),
-        nested=True,
+        nested=f"{__name__}.nested",
     ),
 )
 

@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ....core.records import MAC, REST, Ledger, Op, Sighting
-from ...pytorch.steps.pools import call_key, draw_calls
-from ...pytorch.steps.recorder import StepRecorder
 from ...pytorch.tracing.records import tensors_in
 from ...pytorch.tracing.wrappers import is_distributed
 from ...shared.refusal import BeyondCounter
 from .. import make_ledger
+from ..call_pools import call_key, draw_calls
 from ..step_counter import StepCounter
 from .algorithm_notes import notes_of
 from .capture import COUNTER, ON_META, entries_of
@@ -32,7 +31,7 @@ OTHERS_HAVE_PARTS = "other processes have parts of its tensors, and this one's l
 class Nested(StepCounter):
     """The log of a step."""
 
-    def __init__(self, recorder: StepRecorder) -> None:
+    def __init__(self, recorder: Any) -> None:
         self.recorder = recorder
         self.log: Log | None = None
         self._after = 0
@@ -82,7 +81,7 @@ class Nested(StepCounter):
             self._after = self.log.rest()
             self.log.listening.__exit__(None, None, None)
 
-    def ledger(self, recorder: StepRecorder, device: str, versions: dict[str, str]) -> Ledger:
+    def ledger(self, recorder: Any, device: str, versions: dict[str, str]) -> Ledger:
         """The ledger of the step. Raises BeyondCounter where the logs are not of all of it."""
         if device != "cpu":
             raise BeyondCounter(ON_META % device)
@@ -131,5 +130,5 @@ def _make_sighting(op: Op, calls: int, lines: list[Any]) -> Sighting:
     return Sighting(with_lines(op._replace(calls=calls), lines), f"{op.layer}|{op.op}")
 
 
-nested: Callable[[StepRecorder], Nested] = Nested
+nested: Callable[[Any], Nested] = Nested
 """What ``reconcile.count`` makes for this counter."""

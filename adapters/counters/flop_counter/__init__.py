@@ -13,6 +13,5 @@ COUNTERS = (
         title="torch.utils.flop_counter",
         checked=("2.1", "2.15.0"),
         leads=("step",),
-        nested=True,
     ),
 )

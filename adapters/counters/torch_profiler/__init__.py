@@ -11,7 +11,7 @@ COUNTERS = (
         "torch.profiler with_flops: seven operators by the shapes of their inputs",
         blind="lists the operators of a backward pass without the modules that they belong to: only a call of the model is "
         "reconciled",
-        nested=True,
+        nested=f"{__name__}.nested",
     ),
 )
 EVENTS = "events"

@@ -15,9 +15,8 @@ import torch
 from torch.autograd.profiler import profile
 
 from ....core.records import FLOP, Entry, Ledger, Op, Sighting, Tensor
-from ...pytorch.steps.pools import call_key, draw_calls, join_phases
-from ...pytorch.steps.recorder import StepRecorder
 from .. import make_ledger
+from ..call_pools import call_key, draw_calls, join_phases
 from ..step_counter import StepCounter
 from . import COUNTERS, EVENTS, FORMULAS
 from .capture import Node
@@ -45,7 +44,7 @@ PREPARE = "_prepare_trace"
 class Nested(StepCounter):
     """The profiler of a step. ``ops`` are the records of the dispatched ops by number."""
 
-    def __init__(self, recorder: StepRecorder) -> None:
+    def __init__(self, recorder: Any) -> None:
         self.recorder = recorder
         self.ops: dict[int, Op] = {}
         self._profiler: Any = None
@@ -107,7 +106,7 @@ class Nested(StepCounter):
         self._pending = id(out)
         return out
 
-    def ledger(self, recorder: StepRecorder, device: str, versions: dict[str, str]) -> Ledger:
+    def ledger(self, recorder: Any, device: str, versions: dict[str, str]) -> Ledger:
         """The ledger of the step. Raises BeyondCounter where the profiler was not the only one, or did not see all of it."""
         if self.failed is not None:
             raise self.failed

@@ -145,8 +145,9 @@ class ModulePath:
     def __enter__(self) -> "ModulePath":
         self._follow("")
         push, pop = partial(self.attempt, self._push_unhooked), partial(self.attempt, self._pop_unhooked)
+        after = self._after()  # before any hook is there: where this fails, nothing takes them away
         self._handles.append(module_hooks.register_module_forward_pre_hook(push))
-        self._handles.append(module_hooks.register_module_forward_hook(pop, **self._after()))
+        self._handles.append(module_hooks.register_module_forward_hook(pop, **after))
         for module in list(self._hooked):
             self._hook(module)
         return self

@@ -22,12 +22,12 @@ from ...core.registry import frameworks, known_counters
 from ...engine.answer import Answer
 from ...engine.booking import flops_per_unit
 from ...engine.ledger import reconcile_ledger
-from ...engine.recompute import recompute
 from ...engine.reconcile import Missing
 from ...engine.settle import Collected, settle
 from ...launch.request import PASSES, RunRequest, run_request
 from ...launch.runner import collect
 from ...model_zoo.loading import load_pair, pair_path, zoo_names
+from .recompute import recompute
 
 ADDED = 1_000_003
 """The number that is added to an entry: a prime that no formula gives by chance."""

@@ -16,8 +16,9 @@ from ...launch.choose import model_fields_by_framework
 from ...launch.request import RunRequest
 from ...launch.runner import counters_of_request, describe_lacking
 from ...launch.user_models import counters_of
-from ...launch.workers import foreground, worker_files
+from ...launch.workers import worker_files
 from ...launch.workers.scratch import scratch
+from ..steps import foreground
 from ..steps.count import chosen_counters, collect_step
 from .plan import Mesh
 from .world import Rank, World
@@ -89,6 +90,7 @@ def _run_world(
             **model_fields_by_framework(request)[framework.name],
         )
         asked = {"request": to_text(body), "world": world, "ranks": ranks, "at_once": os.cpu_count() or 1}
+        asked["nested"] = {name: nested for name in counters if (nested := known_counters()[name].nested)}
         own = {"TMPDIR": str(folder)}
         status = foreground.run_worker(asked, folder, ".products.ranks.worker", request.python, own)
         refused = worker_files.refusal(out)

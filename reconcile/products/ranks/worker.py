@@ -48,10 +48,15 @@ class ModelOrStep:
 
 
 class Ranks:
-    """The ranks of one request: ``main`` runs those that the sum needs, or those that are ``chosen``, ``at_once`` at a time."""
+    """The ranks of one request: ``main`` runs those that the sum needs, or those that are ``chosen``, ``at_once`` at a time.
 
-    def __init__(self, request: WorkerRequest, world: int, chosen: list[int], at_once: int) -> None:
-        self.request, self.world, self.chosen, self.at_once = request, world, chosen, at_once
+    ``nested`` has the modules of those counters that count the step as it runs (core/counter.py).
+    """
+
+    def __init__(
+        self, request: WorkerRequest, nested: dict[str, str], world: int, chosen: list[int], at_once: int
+    ) -> None:
+        self.request, self.nested, self.world, self.chosen, self.at_once = request, nested, world, chosen, at_once
         self.adapter = adapter_of(request.framework)
         self.pair: FactoryPair | None = None
         self.said: set[str] = set()
@@ -178,9 +183,8 @@ class Ranks:
     def _step(self, rank: int) -> dict[str, Any]:
         """Run it, and leave its trace and ledgers. Returns what is known of its place."""
         ranks = self.rank_module
-        modules = {name: absolute(module) for name, (module, _) in self.request.counters.items()}
-        nested = {name: module for name, module in modules.items() if importlib.util.find_spec(module + ".nested")}
-        made = [importlib.import_module(module + ".nested").nested for module in nested.values()]
+        modules, nested = self.request.counters, self.nested
+        made = [importlib.import_module(absolute(module)).nested for module in nested.values()]
         step = ranks.step(made, self.request.device, self.request.training)
         step.run(rank, self.world, self.exchange, self._ready)
         trace = step.trace()
@@ -219,4 +223,5 @@ def main(path: str) -> int:
     """Entry point: run the ranks of the request in the file at ``path``."""
     with open(path) as file:
         asked = loads(file.read())
-    return Ranks(from_text(asked["request"]), asked["world"], asked["ranks"], asked["at_once"]).main()
+    request = from_text(asked["request"])
+    return Ranks(request, asked["nested"], asked["world"], asked["ranks"], asked["at_once"]).main()

@@ -18,5 +18,16 @@ PRODUCT = Product(
         ),
     ),
     functions=(("count", ".count:count"), ("Step", ".count:Step")),
+    framework_fields=(
+        ("torch", "steps", ".products.steps.pytorch"),
+        ("torch", "watched", ("torch", "PyTorch", ".products.steps.pytorch.watch")),
+        (
+            "tf",
+            "watched",
+            ("keras.src.backend.tensorflow.trainer", "Keras 3 on TensorFlow", ".products.steps.tensorflow.fit"),
+        ),
+        ("tf", "fits", ".products.steps.tensorflow.fit"),
+    ),
+    counter_fields=(("flop_counter", "nested", ".products.steps.pytorch.flop_counter"),),
     uses=("products.llm", "products.mfu"),
 )

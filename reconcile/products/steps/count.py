@@ -15,6 +15,7 @@ Reconciled: 1 counter, 1 exact.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from threading import Lock, get_ident
 from types import TracebackType
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from ...api.results import Found
 from ...core.causes import State
 from ...core.errors import NotInResult, UsageError, unknown
-from ...core.framework import adapter_of
+from ...core.framework import absolute, adapter_of
 from ...core.records import FORWARD
 from ...core.registry import choose_leading, frameworks, known_counters
 from ...engine.answer import Answer
@@ -121,7 +122,9 @@ class Step(Found):
         with ENTERING:
             if any(thread != get_ident() for thread in COUNTED_ON.values()):
                 raise UsageError(STEP_ON_ANOTHER_THREAD)
-            self.context = adapter_of(self._framework).step(self._models, tuple(self._counters.values()))
+            self.context = step_module(self._framework, "context").StepContext(
+                self._models, tuple(self._counters.values())
+            )
             self.context.enter()
             COUNTED_ON[self] = get_ident()
 
@@ -275,7 +278,10 @@ def chosen_counters(framework: Framework, asked: Sequence[str]) -> list[str]:
 
 def make_nested(framework: Framework, asked: Sequence[str]) -> dict[str, Any]:
     """The same with what makes each, which imports the framework."""
-    from importlib import import_module
-
     names = chosen_counters(framework, asked)
-    return {name: import_module(f"{known_counters()[name].module}.nested").nested for name in names}
+    return {name: import_module(absolute(known_counters()[name].nested)).nested for name in names}
+
+
+def step_module(framework: Framework, name: str) -> Any:
+    """Import ``"context"`` or ``"calls"`` of what records the steps of this framework (``Framework.steps``)."""
+    return import_module(f"{absolute(framework.steps)}.{name}")

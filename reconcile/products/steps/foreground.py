@@ -17,9 +17,9 @@ from ...core.errors import ReconcileError
 from ...core.records import Ledger, Trace
 from ...core.registry import known_counters
 from ...engine.reconcile import Missing
-from . import worker_files
-from .scratch import pack
-from .start import end_afterwards, start_process
+from ...launch.workers import worker_files
+from ...launch.workers.scratch import pack
+from ...launch.workers.start import end_afterwards, start_process
 
 
 def run_worker(

@@ -1,17 +1,18 @@
 """Counts of Keras ``fit`` on TensorFlow (``reconcile.keras``): one trace for each new signature of a batch, reused later.
 
-TensorFlow runs a step as one graph, so there are no micro-batches to record. The adapter passes each batch of ``fit`` before it
-runs (adapters/tensorflow/fit.py); the batch is traced as ``reconcile watch`` traces it.
+TensorFlow runs a step as one graph, so there are no micro-batches to record. Each batch of ``fit`` is told before it runs
+(tensorflow/fit.py); the batch is traced as ``reconcile watch`` traces it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from ...api.results import Run
-from ...core.framework import Framework, adapter_of
+from ...core.framework import Framework, absolute
 from ...core.message import text_of
 from ...launch.request import run_request
 from .count import collect_step, flops_of
@@ -37,7 +38,7 @@ class FitStep(Run):
 
 
 class FitTrainingRun(TrainingRun):
-    """``TrainingRun`` for whole steps, which the adapter announces. ``framework`` is the one that ``fit`` runs on."""
+    """``TrainingRun`` for whole steps, that are told before they run. ``framework`` is the one that ``fit`` runs on."""
 
     def __init__(
         self,
@@ -58,7 +59,7 @@ class FitTrainingRun(TrainingRun):
         """The training of this model begins."""
         self.close()
         self._models.setdefault(model, len(self._models))
-        self._fit = adapter_of(self.framework).follow_fit(model, self._take_batch)
+        self._fit = import_module(absolute(self.framework.fits)).FitBatches(model, self._take_batch)
         self._withheld = self._withheld or self._fit.why_not_counted
 
     def close(self, error: BaseException | None = None) -> None:

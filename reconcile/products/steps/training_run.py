@@ -23,9 +23,8 @@ from weakref import WeakKeyDictionary
 
 from ...api.results import Found
 from ...core.errors import NotInResult
-from ...core.framework import adapter_of
 from ...core.number_format import number
-from .count import Step, count, framework_of
+from .count import Step, count, framework_of, step_module
 
 if TYPE_CHECKING:
     import pandas
@@ -125,10 +124,10 @@ class TrainingRun:
     def attach(self, model: Any, inner: bool = False) -> None:
         """The training of this model begins. With ``inner``, calls of the modules that it holds are followed as well."""
         self.close()
-        adapter = adapter_of(framework_of((model,)))
         self._model, self._warm = model, False
         self._models.setdefault(model, len(self._models))
-        self._calls = adapter.calls(model, self._note_call, self._note_step, inner)
+        calls = step_module(framework_of((model,)), "calls")
+        self._calls = calls.Calls(model, self._note_call, self._note_step, inner)
 
     def begin(self, hint: Callable[[], Hashable] | None = None, batch_shapes: Iterable[str] = ()) -> None:
         """A micro-batch begins. ``hint`` says, when the model is called, whether an optimizer will step. Without it, that is

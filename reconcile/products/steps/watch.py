@@ -15,8 +15,9 @@ from ...engine.answer import Answer
 from ...engine.settle import Collected
 from ...launch.request import RunRequest
 from ...launch.runner import counters_of_request
-from ...launch.workers import foreground, worker_files
+from ...launch.workers import worker_files
 from ...launch.workers.scratch import scratch
+from . import foreground
 from .count import collect_step, refuse_counter
 
 OLDEST = (3, 10)
@@ -84,7 +85,11 @@ def _run_script(script: Script, request: RunRequest) -> tuple[Collected, str]:
     with reraise_signals(), scratch() as folder:
         asked = {
             "frameworks": [
-                {"framework": record._asdict(), "counters": counters_of_request(counters[record.name])}
+                {
+                    "framework": record._asdict(),
+                    "counters": counters_of_request(counters[record.name]),
+                    "nested": [known_counters()[name].nested for name in counters[record.name] if record.steps],
+                }
                 for record in recording
             ],
             "out": str(folder),

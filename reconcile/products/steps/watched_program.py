@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 
 from ...adapters.shared.imported import Imported
 from ...adapters.shared.refusal import BeyondCounter, reason_of
-from ...core.framework import Framework, absolute, adapter_of
+from ...core.framework import Framework, absolute
 from ...core.message import first_line
 from ...core.records import to_json
 from ...worker.main import write
@@ -41,9 +41,7 @@ class Program:
         """Run it. Returns the status that it ends with."""
         for record in self.asked["frameworks"]:
             framework = Framework(**{**record["framework"], **_tuples(record["framework"])})
-            sys.meta_path.insert(
-                0, Imported(framework.watched[0], partial(self._watch_framework, framework, record["counters"]))
-            )
+            sys.meta_path.insert(0, Imported(framework.watched[0], partial(self._watch_framework, framework, record)))
         status = 0
         try:
             self._run()
@@ -76,14 +74,15 @@ class Program:
             sys.path[0] = paths.dirname(paths.abspath(script))
             runpy.run_path(script, run_name="__main__")
 
-    def _watch_framework(self, framework: Framework, counters: dict[str, Any]) -> None:
-        modules = [absolute(module) for module, _ in counters.values()] if framework.steps else []
-        nested = [importlib.import_module(module + ".nested").nested for module in modules]
+    def _watch_framework(self, framework: Framework, record: dict[str, Any]) -> None:
+        nested = tuple([importlib.import_module(absolute(module)).nested for module in record["nested"]])
         self.seen["imported"].append(framework.name)
-        done = partial(self._leave_step, framework, counters)
+        done = partial(self._leave_step, framework, record["counters"])
         steps, call = tuple(self.asked["steps"]), self.asked["call"]
         marks = {"marks": True} if self.asked["marks"] else {}
-        self.watches.append(adapter_of(framework).watch(tuple(nested), steps, call, done, **marks))
+        name, _, watching = framework.watched
+        watch = importlib.import_module(absolute(watching)).watch
+        self.watches.append(watch(sys.modules[name], nested, steps, call, done, **marks))
 
     def _leave_step(self, framework: Framework, counters: dict[str, Any], taken: Any) -> None:
         """The step is over, or ready to run: leave what was recorded, and end the program unless it is to go on.
@@ -103,7 +102,7 @@ class Program:
             self._end(1)
         write(paths.join(folder, "trace.json"), to_json(trace))
         for counter, ledger in zip(counters, context.ledgers(), strict=True):
-            leave_ledger(folder, counter, ledger, beyond=framework.steps or isinstance(ledger, BeyondCounter))
+            leave_ledger(folder, counter, ledger, beyond=bool(framework.steps) or isinstance(ledger, BeyondCounter))
         self.seen.update(done=True, framework=framework.name, seconds=context.seconds)
         self.tell()
         if not self.asked["go_on"]:

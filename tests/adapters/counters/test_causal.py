@@ -14,11 +14,11 @@ from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import BUILT_IN, CAUSAL, MATMUL, Conventions, load_conventions
 from reconcile.core.errors import UsageError
 from reconcile.core.records import Trace
-from reconcile.engine.recompute import recompute
 from reconcile.engine.settle import settle
 from reconcile.engine.traces import differences
 from reconcile.launch.in_process import collect_live
 from reconcile.launch.request import RunRequest
+from reconcile.products.authors.recompute import recompute
 from reconcile.report.json import to_dict
 from reconcile.report.schema import schema
 

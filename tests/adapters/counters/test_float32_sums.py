@@ -11,7 +11,7 @@ from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import ALL, MATMUL, Convention
 from reconcile.core.records import MAC, Entry, Ledger, Op, Sighting, Tensor
 from reconcile.engine.ledger import Reconciled
-from reconcile.engine.recompute import recompute
+from reconcile.products.authors.recompute import recompute
 from tests.adapters.counters import records_by_hand as by_hand
 
 numpy = pytest.importorskip("numpy")

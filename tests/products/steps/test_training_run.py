@@ -20,8 +20,8 @@ from torch import nn
 from torch.utils._python_dispatch import _len_torch_dispatch_stack
 
 import reconcile
-from reconcile.adapters.pytorch.steps.calls import describe_tensors
 from reconcile.core.errors import UsageError
+from reconcile.products.steps.pytorch.calls import describe_tensors
 from reconcile.products.steps.training_run import COMPUTES_BEFORE_CALL, MODEL_NOT_CALLED, TrainingRun
 
 pytestmark = pytest.mark.frameworks

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.adapters.tensorflow import fit
+from reconcile.products.steps.tensorflow import fit
 from tests.products.steps.conftest import Watch
 
 pytest.importorskip("tensorflow")

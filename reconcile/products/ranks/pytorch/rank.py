@@ -17,12 +17,12 @@ from ....adapters.pytorch.inputs import Inputs
 from ....adapters.pytorch.lazy import take_lazy
 from ....adapters.pytorch.model import _tell
 from ....adapters.pytorch.optimizers import Update, optimizer_class
-from ....adapters.pytorch.steps.context import StepContext
-from ....adapters.pytorch.steps.path import StepPath
 from ....adapters.pytorch.tracing.records import tensors_in
 from ....adapters.pytorch.training import _loss
 from ....adapters.shared import nested
 from ....core.records import CALLED_WITH, GROUP, Op, Trace
+from ...steps.pytorch.context import StepContext
+from ...steps.pytorch.path import StepPath
 from .data_parallel import batches_of, mesh_of, unwrap_model
 from .pipelines import SHAPES_LEARNT_BEFORE, Waits
 from .sequences import ON_CPU

@@ -1,1 +1,1 @@
-"""Recording of a step that a program runs itself: ``reconcile.count``, ``reconcile watch``, ``--ranks``, training callbacks."""
+"""Records a step of PyTorch that a program runs: ``reconcile.count``, ``reconcile watch``, ``--ranks``, training callbacks."""

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.optim import optimizer as optimizer_hooks
 
-from ..tracing.wrapped_functions import wrap_function
+from ....adapters.pytorch.tracing.wrapped_functions import wrap_function
 
 PLAIN = (bool, int, str)
 NEVER_RUN = (torch.nn.ModuleList, torch.nn.ModuleDict, torch.nn.ParameterList, torch.nn.ParameterDict)

@@ -15,15 +15,15 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _get_current_dispatch_mode, _get_current_dispatch_mode_stack
 
+from ....adapters.pytorch.model import versions
+from ....adapters.pytorch.module_tensors import tensors_of
+from ....adapters.pytorch.trace import finish_trace
+from ....adapters.pytorch.tracing.higher_order import disable_compilation, run_uncompiled
+from ....adapters.pytorch.tracing.numpy_crossings import watch_leaving
+from ....adapters.pytorch.tracing.wrapped_functions import wrap_function
+from ....adapters.shared.refusal import BeyondCounter
 from ....core.message import text_of
 from ....core.records import CALLED_WITH, OWN_STEP, Problem, Trace
-from ...shared.refusal import BeyondCounter
-from ..model import versions
-from ..module_tensors import tensors_of
-from ..trace import finish_trace
-from ..tracing.higher_order import disable_compilation, run_uncompiled
-from ..tracing.numpy_crossings import watch_leaving
-from ..tracing.wrapped_functions import wrap_function
 from .frames import called_by
 from .recorded_model import RecordedModel
 from .recorder import StepRecorder

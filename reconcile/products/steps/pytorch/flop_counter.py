@@ -2,8 +2,8 @@
 
 The trace's recorder passes the counter each op that ran, and the counter adds what its formulas give.  Neither its mode nor its
 tracker of modules is entered: the mode runs both branches of a condition and stops at operators that run functions, the tracker
-hooks the program's tensors and fails on some of them (tracker.py).  Where the counter by itself would stop the step, it has no
-number.  What it cannot count ends its count, never the step.
+hooks the program's tensors and fails on some of them (module_tracker.py).  Where the counter by itself would stop the step, it
+has no number.  What it cannot count ends its count, never the step.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from torch._C import DispatchKey, _dispatch_has_kernel_for_dispatch_key
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils.flop_counter import FlopCounterMode
 
+from ....adapters.counters import make_ledger
+from ....adapters.counters.added_amounts import AddedAmounts
+from ....adapters.counters.flop_counter.capture import COUNTER, LIMITS, packet_name
+from ....adapters.counters.limits import reason_of
+from ....adapters.counters.step_counter import StepCounter
+from ....adapters.shared.refusal import BeyondCounter
 from ....core.records import FLOP, Ledger
-from ...pytorch.steps.recorder import StepRecorder
-from ...shared.refusal import BeyondCounter
-from .. import make_ledger
-from ..added_amounts import AddedAmounts
-from ..limits import reason_of
-from ..step_counter import StepCounter
-from .capture import COUNTER, LIMITS, packet_name
-from .tracker import watch_tracker
+from .module_tracker import watch_tracker
+from .recorder import StepRecorder
 
 
 class Nested(StepCounter, FlopCounterMode):

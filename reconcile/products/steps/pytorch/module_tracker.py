@@ -18,9 +18,9 @@ from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_flatten
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from ....adapters.pytorch.phases import ENGINE
+from ....adapters.pytorch.tracing.wrapped_functions import wrap_function
 from ....core.message import text_of
-from ...pytorch.phases import ENGINE
-from ...pytorch.tracing.wrapped_functions import wrap_function
 
 RAISES_IN_STEP = (
     "FlopCounterMode raises in this step, because its tracker of modules cannot follow %s: leave flop_counter out"

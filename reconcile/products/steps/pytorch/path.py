@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
+from ....adapters.pytorch.tracing.module_path import module_paths
+from ....adapters.pytorch.tracing.nodes import TrainingPath
 from ....core.records import LOSS_LAYER
-from ..tracing.module_path import module_paths
-from ..tracing.nodes import TrainingPath
 from .frames import named_arguments
 
 WRAPPING = ("_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module")

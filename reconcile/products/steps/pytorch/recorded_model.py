@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from ...shared.refusal import FactoryError
-from ..model import Readable
+from ....adapters.pytorch.model import Readable
+from ....adapters.shared.refusal import FactoryError
 from .recorder import StepRecorder
 
 NO_MODEL_CALLED = "no model was called in the step, so a formula has no tokens to count."

@@ -22,6 +22,15 @@ from weakref import ref
 
 import torch
 
+from ....adapters.pytorch.lazy import find_unbegun, is_unbegun
+from ....adapters.pytorch.module_tensors import is_lazy
+from ....adapters.pytorch.phases import Pass, TrainingRecorder
+from ....adapters.pytorch.tracing.dispatched_calls import DispatchedCall
+from ....adapters.pytorch.tracing.nodes import TrainingPath, is_leaf, newest
+from ....adapters.pytorch.tracing.numpy_crossings import VALUES_LEFT_PYTORCH, Crossings
+from ....adapters.pytorch.tracing.recorder import COMPOSITE, OPERATOR, Recorder, is_work
+from ....adapters.pytorch.tracing.records import storage_of, tensor_record, tensors_in
+from ....adapters.pytorch.tracing.wrappers import DTensorCall, is_awaited, is_distributed, is_wrapper
 from ....core.records import (
     BACKWARD,
     FORWARD,
@@ -34,15 +43,6 @@ from ....core.records import (
     Op,
     Problem,
 )
-from ..lazy import find_unbegun, is_unbegun
-from ..module_tensors import is_lazy
-from ..phases import Pass, TrainingRecorder
-from ..tracing.dispatched_calls import DispatchedCall
-from ..tracing.nodes import TrainingPath, is_leaf, newest
-from ..tracing.numpy_crossings import VALUES_LEFT_PYTORCH, Crossings
-from ..tracing.recorder import COMPOSITE, OPERATOR, Recorder, is_work
-from ..tracing.records import storage_of, tensor_record, tensors_in
-from ..tracing.wrappers import DTensorCall, is_awaited, is_distributed, is_wrapper
 from .frames import called_function, runs
 from .path import StepPath
 from .seal import StepSeal
@@ -76,7 +76,7 @@ class StepRecorder(TrainingRecorder):
     is_in_program = True
 
     def __init__(self, models: Any) -> None:
-        self.counters: list[Any] = []  # that are told each op: see adapters/counters/flop_counter/nested.py
+        self.counters: list[Any] = []  # that are told each op: see adapters/counters/step_counter.py
         self.latest: Any = None  # the record of the op that ran last
         self._counting: dict[Any, list[Any]] = {}  # the counters that have a formula for an operator
         self.calls: list[tuple[torch.nn.Module, Any]] = []  # of models, with what they were called with

@@ -7,11 +7,20 @@ from typing import Any
 
 import torch
 
+from ....adapters.pytorch.tracing.groups import is_shared
+from ....adapters.pytorch.tracing.operator_facts import ITEM
+from ....adapters.pytorch.tracing.records import storage_of
+from ....adapters.pytorch.tracing.seal import (
+    CALLED,
+    CHANGED_MEMORY,
+    COMPUTED,
+    FEW,
+    Entry,
+    Seal,
+    name_reader,
+    never_raise,
+)
 from ....core.records import Problem
-from ..tracing.groups import is_shared
-from ..tracing.operator_facts import ITEM
-from ..tracing.records import storage_of
-from ..tracing.seal import CALLED, CHANGED_MEMORY, COMPUTED, FEW, Entry, Seal, name_reader, never_raise
 
 
 class StepSeal(Seal):

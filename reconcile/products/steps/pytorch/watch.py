@@ -19,8 +19,8 @@ from torch import distributed
 from torch.nn.modules import module as module_hooks
 from torch.optim import optimizer as optimizer_hooks
 
-from ...shared.keras_model import keras_of
-from ..tracing.tensor_memory import leaves_of
+from ....adapters.pytorch.tracing.tensor_memory import leaves_of
+from ....adapters.shared.keras_model import keras_of
 from .context import StepContext, eager, list_optimizers
 from .recorder import given_tensors
 
@@ -66,6 +66,18 @@ def asks_shapes(module: torch.nn.Module, inputs: Any) -> bool:
     tensors = given_tensors(inputs)
     on_meta = bool(tensors) and all(t.is_meta for t in tensors) and not all(p.is_meta for p in module.parameters())
     return on_meta or any(keras_of(value, "KerasTensor") for value in leaves_of(inputs))
+
+
+def watch(
+    _torch: Any,
+    nested: Sequence[Callable[..., Any]],
+    steps: tuple[int, int],
+    call: int,
+    done: Callable[[Any], None],
+    marks: bool = False,
+) -> Watch:
+    """See Framework.watched: ``done`` gets the context of the step."""
+    return Watch(nested, *steps, call, done, marks)
 
 
 class Watch:

@@ -10,6 +10,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ....adapters.tensorflow.targets import Batch
+
 FIT_NOT_CALLED = (
     "it called fit of Keras %s. A loop of your own with tf.GradientTape is not watched: compile the model and count it with "
     "reconcile run --tf and --pass training"
@@ -20,25 +22,9 @@ OWN_FUNCTION = "%s overrides make_train_function, so a call of its train_step ne
 SEVERAL_REPLICAS = "%s trains on %d replicas at once, and only a step on one device is counted"
 
 
-class Batch:
-    """One batch as the program's step took it: ``x``, the ``rest`` of the tuple that it came in, and which step it was."""
-
-    name = note = ""  # its model has a name, and keras_train_step.py describes it
-
-    def __init__(self, data: Any, number: int = 1, by: str = "fit") -> None:
-        self.number, self.by = number, by
-        self._whole = not isinstance(data, (tuple, list)) or not data
-        self.x = data if self._whole else data[0]
-        self.rest: tuple[Any, ...] = () if self._whole else tuple(data[1:])
-
-    @property
-    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """What the model is called with."""
-        return (self.x,), {}
-
-    def fill(self, x: Any, rest: tuple[Any, ...]) -> Any:
-        """The same batch with other tensors."""
-        return x if self._whole else (x, *rest)
+def watch(trainer: Any, nested: tuple[Any, ...], steps: tuple[int, int], call: int, done: Callable[[Any], None]) -> Any:
+    """See Framework.watched: ``done`` gets the model and a batch."""
+    return FitRecorder(trainer, steps, call, done)
 
 
 class FitRecorder:

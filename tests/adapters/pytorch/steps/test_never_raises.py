@@ -14,13 +14,13 @@ from torch import nn  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 import reconcile  # noqa: E402
-from reconcile.adapters.pytorch.steps.calls import describe_tensors  # noqa: E402
-from reconcile.adapters.pytorch.steps.path import StepPath  # noqa: E402
-from reconcile.adapters.pytorch.steps.recorder import StepRecorder  # noqa: E402
-from reconcile.adapters.pytorch.steps.seal import StepSeal  # noqa: E402
 from reconcile.adapters.pytorch.tracing.dispatched_calls import DispatchedCall, SharedRecords, Tally  # noqa: E402
 from reconcile.adapters.pytorch.tracing.opened_kernels import OpenedKernel  # noqa: E402
 from reconcile.adapters.pytorch.tracing.recorder import RECORDER  # noqa: E402
+from reconcile.products.steps.pytorch.calls import describe_tensors  # noqa: E402
+from reconcile.products.steps.pytorch.path import StepPath  # noqa: E402
+from reconcile.products.steps.pytorch.recorder import StepRecorder  # noqa: E402
+from reconcile.products.steps.pytorch.seal import StepSeal  # noqa: E402
 
 WIDE, INNER = 4, 8
 PARTS = (StepRecorder, StepPath, StepSeal, DispatchedCall, Tally, SharedRecords, OpenedKernel)
