@@ -68,15 +68,14 @@ def head_of(cells: Sequence[str], columns: Sequence[str], required: Sequence[str
     """The names of a header: each is one of ``columns``, none is twice, and all of ``required`` are there. Raises UsageError, in
     which ``what`` names the file: "the claims"."""
     head = [name.strip() for name in cells]
+    known = ", ".join(columns)
     for name in required:
         if name not in head:
-            known = ", ".join(columns)
             raise UsageError(
                 f"{what} {brief(path)} have no column {name}: expected a head with some of the columns {known}."
             )
     for name in head:
         if name not in columns:
-            known = ", ".join(columns)
             raise UsageError(f"{what} {brief(path)} have an unknown column {short(name)}: the columns are {known}.")
         if head.count(name) > 1:
             raise UsageError(f"{what} {brief(path)} have the column {name} twice.")

@@ -8,6 +8,8 @@ import os
 import stat
 import sys
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -84,15 +86,17 @@ def read_json(path: Path, label: str, remedy: str) -> Any:
 
 def parse_json(content: str) -> Any:
     """The data in a JSON text. Raises Unsound for anything that is not JSON or that ``check_sound`` refuses."""
+    return _parse(partial(json.loads, object_pairs_hook=_refuse_repeated_keys), content)
+
+
+def _parse(load: Callable[[str], Any], content: str) -> Any:
+    """What ``load`` reads in a text. Raises Unsound for what it cannot read, and as ``check_sound``."""
     try:
-        data = json.loads(content, object_pairs_hook=_refuse_repeated_keys)
-    except (Unsound, json.JSONDecodeError) as error:
-        raise Unsound(str(error)) from error
+        return check_sound(load(content))
     except RecursionError as error:
         raise Unsound(NESTED_TOO_DEEP) from error
-    except ValueError as error:  # Python refuses to read longer numbers
-        raise Unsound(TOO_MANY_DIGITS) from error
-    return check_sound(data)
+    except ValueError as error:  # a plain one: Python refuses to read longer numbers
+        raise Unsound(TOO_MANY_DIGITS if type(error) is ValueError else str(error).rstrip(".")) from error
 
 
 def check_sound(data: Any) -> Any:
@@ -132,13 +136,8 @@ def read_toml(path: Path, label: str) -> dict[str, Any]:
         import tomllib
     else:
         import tomli as tomllib
-    content = read_text_file(path, label)
     try:
-        data: dict[str, Any] = check_sound(tomllib.loads(content))
-    except (tomllib.TOMLDecodeError, Unsound) as error:
-        raise UsageError(f"{label} {path} is not valid TOML: {str(error).rstrip('.')}.") from error
-    except RecursionError as error:
-        raise UsageError(f"{label} {path} is not valid TOML: {NESTED_TOO_DEEP}.") from error
-    except ValueError as error:  # Python refuses to read longer numbers
-        raise UsageError(f"{label} {path} is not valid TOML: {TOO_MANY_DIGITS}.") from error
+        data: dict[str, Any] = _parse(tomllib.loads, read_text_file(path, label))
+    except Unsound as error:
+        raise UsageError(f"{label} {path} is not valid TOML: {error}.") from error
     return data

@@ -215,7 +215,7 @@ class Supervisor:
 
     def _read_confined(self, folder: Path) -> bool:
         """Report how the worker is confined, once that is known; a file whose worker cannot be confined is refused."""
-        reasons = worker_files.read_confinement(folder, reaper.CONFINED, self._confinement.LIMITS)
+        reasons = worker_files.read_object(folder, reaper.CONFINED, dict.fromkeys(self._confinement.LIMITS, str))
         if reasons is None:
             return False
         if not self._confinement.holds(reasons):

@@ -44,7 +44,7 @@ class Outcome:
 
 def read_meta(folder: Path) -> dict[str, Any] | None:
     """The pair's description of itself, or ``{"error": why}``; None if it is not written yet. Raises UsageError."""
-    data = _read_object(folder, "meta.json")
+    data = read_object(folder, "meta.json")
     if data is not None:
         _check("meta.json", data, {"error": str} if "error" in data else META_FIELDS)
         if not all(isinstance(name, str) for name in data.get("frameworks", ())):
@@ -62,23 +62,7 @@ def point_descriptions(meta: Mapping[str, Any], count: int) -> list[dict[str, An
 
 def refusal(folder: Path) -> dict[str, Any] | None:
     """Why the user's own code cannot be used: ``error`` and whether it ``declined``; None if it can. Raises UsageError."""
-    return _read_object(folder, "refused.json", {"error": str, "declined": bool})
-
-
-def read_watched(folder: Path) -> dict[str, Any] | None:
-    """What a watched program did; None if its process ended without writing the file. Raises UsageError."""
-    return _read_object(folder, "seen.json", {"imported": list, "done": bool, "error": str})
-
-
-def read_ranks(folder: Path) -> dict[str, Any] | None:
-    """Which ranks ran and which are like them; None if their process ended without writing the file. Raises UsageError."""
-    return _read_object(folder, "ranks.json", {"folded": list, "ran": dict, "mesh": dict})
-
-
-def read_confinement(folder: Path, name: str, layers: Mapping[str, Any]) -> dict[str, Any] | None:
-    """For each layer of confinement (not of a model), why it is off, '' if it is on; None if that is not written yet. Raises
-    UsageError."""
-    return _read_object(folder, name, dict.fromkeys(layers, str))
+    return read_object(folder, "refused.json", {"error": str, "declined": bool})
 
 
 def events(folder: Path, seen: int, tasks: Sequence[str]) -> list[dict[str, str]]:
@@ -97,7 +81,7 @@ def outcome(folder: Path, task: str) -> Outcome | None:
         text = _text(folder, f"{task}.json")
         if text is not None:
             return Outcome(_parse_text(f"{task}.json", text, from_json))
-        data = _read_object(folder, f"{task}.error.json", {"reason": str, "missing": str, "beyond": bool})
+        data = read_object(folder, f"{task}.error.json", {"reason": str, "missing": str, "beyond": bool})
         return None if data is None else Outcome(None, data["reason"], data["missing"], data["beyond"])
     except UsageError as error:
         return Outcome(None, str(error).rstrip("."))
@@ -110,8 +94,8 @@ def check_room(folder: Path) -> None:
         spare.flush()
 
 
-def _read_object(folder: Path, name: str, fields: Mapping[str, type] | None = None) -> dict[str, Any] | None:
-    """The JSON object in a file, with at least these fields; None if there is no file."""
+def read_object(folder: Path, name: str, fields: Mapping[str, type] | None = None) -> dict[str, Any] | None:
+    """The JSON object in a file, with at least these fields; None if there is no file. Raises UsageError."""
     text = _text(folder, name)
     data = None if text is None else _parse_text(name, text, _plain_table)
     return data if data is None or fields is None else _check(name, data, fields)

@@ -96,7 +96,7 @@ def _run_world(
         refused = worker_files.refusal(out)
         if refused is not None:
             raise UsageError(str(refused["error"]))
-        told = worker_files.read_ranks(out)
+        told = worker_files.read_object(out, "ranks.json", {"folded": list, "ran": dict, "mesh": dict})
         if told is None:
             raise ReconcileError(f"the worker of the ranks ended without a result (status {status}).")
         name, found = framework.name, []

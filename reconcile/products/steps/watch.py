@@ -132,7 +132,7 @@ def _read_collected(
     script: Script, folder: Path, counters: dict[str, list[str]], asked: Sequence[str]
 ) -> tuple[Collected, str]:
     """What the program left, and the word that processes of its run share. Raises UsageError where it ended before its step."""
-    seen = worker_files.read_watched(folder)
+    seen = worker_files.read_object(folder, "seen.json", {"imported": list, "done": bool, "error": str})
     if seen is None or not seen.get("done"):
         raise UsageError(_why(script, seen))
     framework = str(seen["framework"])

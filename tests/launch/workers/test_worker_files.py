@@ -24,7 +24,7 @@ CONFINED = "confined.json"
 READERS: dict[str, Callable[[Path], Any]] = {
     "meta.json": worker_files.read_meta,
     "refused.json": worker_files.refusal,
-    CONFINED: lambda folder: worker_files.read_confinement(folder, CONFINED, confine.LIMITS),
+    CONFINED: lambda folder: worker_files.read_object(folder, CONFINED, dict.fromkeys(confine.LIMITS, str)),
     "events.jsonl": lambda folder: worker_files.events(folder, 0, ("trace",)),
 }
 NOT_JSON = (b"", b"{", b"[" * 100_000, b'{"a": ' + b"9" * 5000 + b"}", b"\xff\xfe", b"nonsense")
