@@ -80,7 +80,7 @@ def differing_components(traces: Sequence[TraceResult]) -> list[tuple[str, str, 
     A component that is unknown in a layer of either is left out there.
     """
     unknown = {(u.layer, name) for trace in traces for u in (*trace.unknown, *trace.unweighed) for name in u.components}
-    works = [work_by_layer(trace) for trace in traces]
+    works = [works_by("layer", trace) for trace in traces]
     rows = []
     for layer in dict.fromkeys(layer for by_layer in works for layer in by_layer):
         columns = [by_layer.get(layer, Work()) for by_layer in works]
@@ -96,11 +96,12 @@ def known_work(trace: TraceResult, convention: Convention) -> int:
     return sum(convention.flops(row.work) for row in trace.rows)
 
 
-def work_by_layer(trace: TraceResult) -> dict[str, Work]:
-    """The known work of each layer."""
+def works_by(field: str, trace: TraceResult) -> dict[str, Work]:
+    """The known work of each ``"layer"``, or of each ``"phase"``."""
     works: dict[str, Work] = {}
     for row in trace.rows:
-        works[row.layer] = works.get(row.layer, Work()) + row.work
+        key = getattr(row, field)
+        works[key] = works.get(key, Work()) + row.work
     return works
 
 

@@ -1,4 +1,5 @@
-"""``--format card`` (metadata for a model card) and ``--format disclosure`` (a statement of training compute).
+"""``--format card`` (metadata for a model card), ``disclosure`` (a statement of training compute) and ``tex`` (a table for a
+paper).
 
 A card quotes the numbers of the verdict; a disclosure has a step's operations by phase and component. Where the verdict
 withholds a number, both give its reason in place of amounts. docs/cards.md says where each goes.
@@ -13,13 +14,15 @@ from typing import Any
 
 from ..core.conventions import BUILT_IN
 from ..core.errors import UsageError
-from ..core.escaping import escape_line
+from ..core.escaping import escape_latex, escape_line
+from ..core.number_format import number, percent
 from ..core.records import TRAINING
 from ..core.results import TraceResult
 from ..engine import citation
 from ..engine.answer import Answer
+from ..engine.breakdown import works_by
 from ..engine.verdict import Verdict
-from ..work import ZERO, Work
+from ..work import ZERO
 from .json_text import fields_of
 
 SCHEMA = 1
@@ -33,6 +36,9 @@ OUTSIDE = (
 """What a count of one training step does not include."""
 WITHHELD = "framework reason remedy"
 """The fields of a reason in a report."""
+HEAD = "layer & parameters & MACs & GFLOPs & share"
+UNKNOWN = "--"
+"""What the table has in place of a number that is not known."""
 
 
 def schema(name: str) -> dict[str, Any]:
@@ -121,7 +127,7 @@ def _step(result: Answer, trace: TraceResult, said: Verdict) -> dict[str, Any]:
     """One framework's step. Where the verdict withholds its number, no amount is left."""
     why = next((one for one in said.withheld if one.framework in ("", trace.framework)), None)
     known = why is None
-    sums = _phases(trace) if known else {}
+    sums = works_by("phase", trace) if known else {}
     total = sum(sums.values(), ZERO)
     return {
         "framework": trace.framework,
@@ -139,13 +145,6 @@ def _step(result: Answer, trace: TraceResult, said: Verdict) -> dict[str, Any]:
     }
 
 
-def _phases(trace: TraceResult) -> dict[str, Work]:
-    sums: dict[str, Work] = {}
-    for row in trace.rows:
-        sums[row.phase] = sums.get(row.phase, ZERO) + row.work
-    return sums
-
-
 def _range(trace: TraceResult) -> dict[str, Any]:
     """The least and the most operations among the conventions under which the trace is complete; each is stated."""
     readings = {name: flops for name, flops in trace.totals.items() if name in BUILT_IN}
@@ -159,3 +158,40 @@ def _escape_texts(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_escape_texts(item) for item in value]
     return escape_line(value) if isinstance(value, str) else value
+
+
+def to_latex(result: Answer) -> str:
+    """A table per framework: parameters, multiply-adds, FLOPs by the run's convention and their share. What is not known is a
+    dash: the work of an op without a formula, the parameters of a function, of a graph in a file."""
+    return "\n".join(line for trace in result.traces if trace.rows for line in _latex_table(result, trace))
+
+
+def _latex_table(result: Answer, trace: TraceResult) -> Iterator[str]:
+    works = works_by("layer", trace)
+    flops = {row.layer: row.work.get(trace.framework) for row in result.layers}
+    total = trace.totals.get(result.convention.name)
+    yield f"% {escape_line(result.model)}: {trace.name}, {result.pass_}, convention {result.convention.name}"
+    yield from (r"\begin{tabular}{lrrrr}", r"\hline", rf"{HEAD} \\", r"\hline")
+    for layer in dict.fromkeys([*flops, *trace.parameters]):
+        work, known = works.get(layer), flops.get(layer, 0)
+        if layer in trace.parameters or known != 0:
+            macs = UNKNOWN if known is None else number(work.mac if work else 0)
+            yield _latex_row(
+                layer or "(model)", trace.parameters.get(layer, 0) if trace.parameters else None, macs, known, total
+            )
+    macs = UNKNOWN if total is None else number(sum(work.mac for work in works.values()))
+    yield r"\hline"
+    yield _latex_row("total", sum(trace.parameters.values()) if trace.parameters else None, macs, total, total)
+    yield from (r"\hline", r"\end{tabular}", "")
+
+
+def _latex_row(name: str, parameters: int | None, macs: str, flops: int | None, total: int | None) -> str:
+    share = UNKNOWN if flops is None or not total else percent(flops, total)
+    cells = (
+        escape_latex(name),
+        UNKNOWN if parameters is None else number(parameters),
+        macs,
+        UNKNOWN if flops is None else f"{flops / 1e9:.4g}",
+        escape_latex(share),
+    )
+    return rf"{' & '.join(cells)} \\"

@@ -14,7 +14,6 @@ from . import cards, foot
 from .csv import layers_csv, to_csv
 from .folds import MAX_UNFOLDED
 from .json import to_json
-from .latex import to_latex
 
 FORMATS = ("md", "csv", "json", "html")
 PICTURES = ("svg", "png")
@@ -48,7 +47,7 @@ def render(
         "html": lambda: _html(result, statement, command),
         "card": lambda: cards.to_card(result, command),
         "disclosure": lambda: cards.to_disclosure(result, command),
-        "tex": lambda: to_latex(result),
+        "tex": lambda: cards.to_latex(result),
     }
     names = {name: CARDS.get(name, name) for name in (*FORMATS, *CARDS) if name in formats}
     return {**{end: makers[name]() for name, end in names.items()}, **tables, **drawn}
