@@ -150,15 +150,6 @@ def test_the_focus_is_seen(show: Show) -> None:
         assert page.run("return getComputedStyle(document.activeElement).outlineStyle") == "solid", wanted
 
 
-def test_the_links_of_the_bar_lead_there_and_keep_the_choice(show: Show) -> None:
-    page = show(gru_demo())
-    page.pick(to="fvcore")
-    for section in ("counters", "statement", "layers", "lines", "about"):
-        page.one(f".bar a[href='#{section}']").click()
-        assert page.focused() == f"{section}-title"
-    page.wait("return location.hash.includes('to=fvcore')")
-
-
 CUT = """
 const amounts = [...document.querySelectorAll('#tree .body .work, #tree .body .work .text')];
 const rows = [...document.querySelectorAll('#tree .body > .vrow')];

@@ -62,7 +62,12 @@ def delta(c: dict[str, Any], chunk: int) -> tuple[int, int]:
 
 def apart(c: dict[str, Any], pass_: str, seq: int) -> int:
     """What is not three times its forward pass in a step: a recurrence (transformers' own code, in chunks of 64), and an indexer,
-    which runs forward alone."""
+    which runs forward alone.
+
+    The gradient of a triangular system is a product of gradients and solutions, which the forward pass has none of. The first
+    state is zero and needs no gradient, and nothing reads the last one. An indexer has three weights, a score of every pair in
+    each head, and their sum over the heads.
+    """
     training = pass_ == "training"
     if c["model_type"] == "qwen3_next":
         layers = c["num_hidden_layers"] - c["num_hidden_layers"] // c["full_attention_interval"]
@@ -70,11 +75,12 @@ def apart(c: dict[str, Any], pass_: str, seq: int) -> int:
         keys = c["linear_num_key_heads"] * wide
         _, rule = delta(c, 64)
         taps = (TAPS - 1) * TAPS * (2 * keys + heads * values)
-        more = heads * (seq // 64 * 64 * 64 * (wide + values) - 4 * 64 * wide * values)
-        return int(layers * ((3 if training else 1) * (taps + seq // 64 * rule) + (more if training else 0)))
+        chunks = -(-seq // 64)
+        more = heads * (chunks * 64 * 64 * (wide + values) - 4 * 64 * wide * values)
+        return int(layers * ((3 if training else 1) * (taps + chunks * rule) + (more if training else 0)))
     if "index_topk" in c:
         h, heads, width = c["hidden_size"], c["index_n_heads"], c["index_head_dim"]
-        offset, often = c["index_skip_topk_offset"], c["index_topk_freq"]
+        offset, often = c.get("index_skip_topk_offset", 0), c.get("index_topk_freq", 1)
         layers = sum(max(i + 1 - offset, 0) % often == 0 for i in range(c["num_hidden_layers"]))
         weights = c["q_lora_rank"] * heads * width + h * width + h * heads
         return int(layers * (seq * weights + seq * seq * heads * (width + 1)))

@@ -38,6 +38,7 @@ from reconcile.core.results import (
 )
 from reconcile.core.work import Work
 from reconcile.engine.answer import Answer
+from reconcile.engine.statements import reverse_statement
 
 B, K, N, H, T = 2, 3, 4, 4, 5
 DENSE = Work(mac=B * K * N, accumulators=B * N, add=B * N)
@@ -128,16 +129,6 @@ def statement(from_: str, to: str, start: int | None, end: int | None, *lines: A
     state = State.EXPLAINED if lines else State.EQUAL
     made = Statement(from_, to, state, "", start, end, lines, None if start is None else 0, ())
     return replace(made, **more)  # type: ignore[arg-type]
-
-
-def reverse(made: Statement) -> Statement:
-    lines = tuple(replace(a, amount=-a.amount) for a in made.adjustments)
-    rest = tuple(replace(r, amount=-r.amount) for r in made.residuals)
-    residual = None if made.residual is None else -made.residual
-    return replace(
-        made, from_=made.to, to=made.from_, from_total=made.to_total, to_total=made.from_total, adjustments=lines,
-        residual=residual, residuals=rest,
-    )  # fmt: skip
 
 
 MM_DENSE, MM_STEP, BIAS, GATES = 2 * DENSE.mac, 2 * STEP.mac, DENSE.add, STEP.add
@@ -345,7 +336,7 @@ def _broken(s: Statement, rest: Residual) -> Statement:
             s, state=State.UNEXPLAINED, from_total=s.from_total + 2 * WRONG, residual=rest.amount, residuals=(rest,)
         )
     if s.to == "thop":
-        return reverse(_broken(reverse(s), rest))
+        return reverse_statement(_broken(reverse_statement(s), rest))
     return s
 
 
