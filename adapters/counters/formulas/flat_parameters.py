@@ -17,12 +17,14 @@ WRAPPERS = ("_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_orig_mod")
 FLAT = "_param_infos"
 
 
-class FlatParameter(NamedTuple):
-    """A parameter of a flat tensor: the modules that hold it under a name, its shape, and how many elements this rank has."""
+class Held(NamedTuple):
+    """A parameter: the modules that hold it under a name, its shape, and how many elements this rank has. ``padding`` are those
+    of a flat tensor that are of none."""
 
     owners: list[tuple[torch.nn.Module, str]]
     shape: list[int]
     numel: int
+    padding: bool = False
 
 
 def plain(path: str) -> str:
@@ -35,7 +37,7 @@ def is_flat(value: Any) -> bool:
     return hasattr(value, FLAT) and hasattr(value, "_shapes")
 
 
-def pieces(value: Any) -> list[FlatParameter]:
+def pieces(value: Any) -> list[Held]:
     """The parameters of a flat tensor. A tensor that has all of them gives the whole of each."""
     shapes = [[int(n) for n in shape] for shape in value._shapes]
     parts = list(getattr(value, "_shard_param_infos", ()))
@@ -48,7 +50,7 @@ def pieces(value: Any) -> list[FlatParameter]:
         for other in getattr(value, "_shared_param_infos", ()):
             if (other.prim_module, other.prim_param_name) == owners[0]:
                 owners.append((other.module, other.param_name))
-        found.append(FlatParameter(owners, shape, size))
+        found.append(Held(owners, shape, size))
     return found
 
 

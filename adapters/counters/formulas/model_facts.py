@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from .config_fields import FIELDS
-from .flat_parameters import is_flat, padded_elements, pieces, plain, views
+from .flat_parameters import Held, is_flat, padded_elements, pieces, plain, views
 from .terms import EXPERT
 
 INDEX = "indexer"
@@ -101,32 +101,21 @@ def parameters(module: torch.nn.Module, facts: dict[str, Any], layers: list[str]
     """
     paths = {child: plain(path) for path, child in module.named_modules()}
     shapes = views(module)
-    known: dict[int, dict[str, Any]] = {}
-    found: list[dict[str, Any]] = []
-    for owner, path in paths.items():
+    found: dict[int, tuple[Any, list[Held]]] = {}
+    for owner in paths:
         for name, value in owner._parameters.items():
             if value is None:
                 continue
-            if is_flat(value):
-                if id(value) not in known:
-                    known[id(value)] = {}
-                    found += [_facts(paths, shapes, value, facts, layers, *part) for part in pieces(value)]
-                    more = padded_elements(value)
-                    if more:
-                        flat = _facts(paths, shapes, value, facts, layers, [(owner, name)], [more], more)
-                        found.append(dict(flat, padding=True))
-            elif id(value) in known:
-                seen = known[id(value)]
-                seen["owners"].append(path)
-                seen["kinds"].append(_kind(owner))
-                seen["embedding"] = seen["embedding"] or _is_table(owner, name)
-            else:
+            if id(value) not in found:
                 shape = shapes.get((id(owner), name), [int(n) for n in value.shape])
-                known[id(value)] = _facts(
-                    paths, shapes, value, facts, layers, [(owner, name)], shape, int(value.numel())
-                )
-                found.append(known[id(value)])
-    return found
+                parts = [Held([(owner, name)], shape, int(value.numel()))]
+                if is_flat(value):
+                    more = padded_elements(value)
+                    parts = pieces(value) + [Held([(owner, name)], [more], more, padding=True)] * (more > 0)
+                found[id(value)] = value, parts
+            elif not is_flat(value):
+                found[id(value)][1][0].owners.append((owner, name))
+    return [_facts(paths, shapes, value, facts, layers, part) for value, parts in found.values() for part in parts]
 
 
 def _facts(
@@ -135,11 +124,10 @@ def _facts(
     value: Any,
     facts: dict[str, Any],
     layers: list[str],
-    owners: list[tuple[torch.nn.Module, str]],
-    shape: list[int],
-    numel: int,
+    held: Held,
 ) -> dict[str, Any]:
     """One parameter, which ``value`` is, or is a part of."""
+    owners, shape, numel, padding = held
     owner, name = owners[0]
     path, experts = paths[owner], facts.get("E", 0)
     table = any(_is_table(*each) for each in owners)
@@ -163,6 +151,7 @@ def _facts(
         "block_norm": path.rpartition(".")[0] in layers and all(len(other) < 2 for other in beside),
         "expert": re.search(EXPERT, path + ".") is not None or (stacked and len(shape) == 3) or of_each,
         "routed": experts > 1 and "a" in facts and (in_list or of_each),
+        **({"padding": True} if padding else {}),
         "E": experts,
         "a": facts.get("a", 0),
     }

@@ -18,7 +18,6 @@ from .terms import (
     PARAMETER,
     PLAIN_ONLY,
     SOFTMAX,
-    TOKENS,
     TWO,
     WINDOW,
     WITHOUT_TABLES,
@@ -50,7 +49,7 @@ ONE_PRODUCT = differ(
 )
 ELEMENTS = Assumption(
     "elements",
-    TOKENS,
+    "tokens-assumed",
     lambda f: {"tokens": f.get("elements") or f["tokens"]},
     "the elements of the main input, such as an image's pixels, for its tokens",
 )

@@ -9,7 +9,7 @@ attention, rq and rkv its ranks), f feed-forward width, m its matrices, V vocabu
 width and number of routed and shared experts, fs the width of all shared ones where it is stated apart, T sequence length, B
 sequences, tokens = B T, context the tokens in a cache before the call, window the keys that a token of a layer sees at most (0:
 all), lengths the documents that are packed into each sequence, which see only themselves, hi and di heads and width of an
-indexer, topk the keys that it chooses, indexed whether a layer has one (sparse_attention.py), nextn the layers of multi-token
+indexer, topk the keys that it chooses, indexed whether a layer has one (megatron.py), nextn the layers of multi-token
 prediction.
 """
 
@@ -42,16 +42,6 @@ EXPERT = r"(^|\.)(?!\w*shared)\w*experts?\.(\w*_)?\d+\."
 """In the name of a parameter: an expert of a list of modules, by its number. Shared ones meet every token."""
 
 DIFFERS = "formula-differs"
-EXPERTS = "all-experts-counted"
-HALVED = "attention-halved"
-WINDOWED = "attention-windowed"
-SPARSE = "attention-sparse"
-INDEXED = "indexer-left-out"
-PREDICTED = "prediction-layers-counted"
-ACROSS = "attention-across-documents"
-LOOKUP = "lookup-as-product"
-NORMS = "parameters-as-products"
-TOKENS = "tokens-assumed"
 WIDE = "width-assumed"
 
 
@@ -162,6 +152,11 @@ def count_of(term: Term, index: int | None, facts: Facts) -> int:
     return before if index is None else term.count(assume_facts(term, facts, index + 1)) - before
 
 
+def count_whole(term: Term, facts: Facts) -> int:
+    """What a term counts in one pass, with all that it assumes."""
+    return term.count(assume_facts(term, facts, len(term.assumes)))
+
+
 # parameters
 
 
@@ -248,7 +243,7 @@ ROUTER_PRODUCT = Term(ROUTER, router, "h E B T")
 ATTENTION_PRODUCTS = Term(ATTENTION, attention, FULL)
 HEAD_PRODUCT = Term(HEAD, lambda f: lookup(f) * int(f.get("quarters", 4)) // 4, "h V B T")
 """``quarters`` of it are counted."""
-LOOKUP_PRODUCT = Term(WHOLE, lookup, "h V B T", cause=LOOKUP, name="lookup")
+LOOKUP_PRODUCT = Term(WHOLE, lookup, "h V B T", cause="lookup-as-product", name="lookup")
 SOFTMAX = Term(
     LAYER, lambda f: 3 * f["B"] * f["n"] * f["T"] ** 2, "3 B n T^2", cause=DIFFERS, plain=True, name="softmax"
 )
@@ -256,10 +251,12 @@ SOFTMAX = Term(
 
 # assumptions
 
-ALL_EXPERTS = Assumption("all experts", EXPERTS, lambda f: {"a": f["E"]}, "all E experts for a token, not a of them")
+ALL_EXPERTS = Assumption(
+    "all experts", "all-experts-counted", lambda f: {"a": f["E"]}, "all E experts for a token, not a of them"
+)
 HALF = Assumption(
     "T^2/2",
-    HALVED,
+    "attention-halved",
     lambda f: halves(f, lambda n, keys: n * n),
     "attention on T^2 / 2 of the T^2 pairs, without half the diagonal",
 )
@@ -269,19 +266,19 @@ LOCAL_HALF = HALF._replace(
 )
 WINDOW = Assumption(
     "window",
-    WINDOWED,
+    "attention-windowed",
     lambda f: halves(f, lambda n, keys: 2 * n * keys),
     "min(window, keys) keys for every token of a layer with a window",
 ).when(lambda f: f.get("window"))
 EXACT_HALF = Assumption(
     "T(T+1)/2",
-    HALVED,
+    "attention-halved",
     lambda f: halves(f, lambda n, keys: keys * (2 * n + 1 - keys)),
     "attention on T (T + 1) / 2 of the T^2 pairs; with a window of w, w (w + 1) / 2 + (T - w) w",
 )
 ONE_SEQUENCE = Assumption(
     "one document",
-    ACROSS,
+    "attention-across-documents",
     lambda f: {"lengths": [f["T"]]},
     "all T^2 pairs of a sequence, also those of two documents in it",
 ).when(lambda f: f.get("lengths"))

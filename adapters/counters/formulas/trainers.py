@@ -6,7 +6,7 @@ They are MaxText, nanochat, Levanter, LitGPT, OLMo-core, llm-foundry, TRL, NeMo,
 from __future__ import annotations
 
 from . import verl
-from .sparse_attention import EVERY_LAYER, INDEXER_PRODUCTS, INDEXER_SCORES, LONG_CHOSEN, SKIPPED
+from .megatron import EVERY_LAYER, INDEXER_PRODUCTS, INDEXER_SCORES, LONG_CHOSEN, SKIPPED
 from .terms import (
     AGAIN,
     ALL_EXPERTS,
@@ -27,7 +27,6 @@ from .terms import (
     NO_LATENT,
     NO_LINEAR,
     NO_SHARED,
-    ONE_SEQUENCE,
     ONE_SHARED,
     ONE_WIDTH,
     PADDED,
@@ -42,18 +41,16 @@ from .terms import (
     WINDOW,
     WINDOWLESS,
     Assumption,
-    Count,
     Facts,
     Refusal,
     Term,
     attention,
+    count_whole,
     differ,
     every,
     formula,
     is_untied,
     lookup,
-    router,
-    weights,
 )
 
 MAXTEXT = "AI-Hypercomputer/maxtext@e591f30cbbf2 src/maxtext/utils/maxtext_utils.py"
@@ -187,17 +184,12 @@ WIDE_EXPERTS = differ(
 THREE_QUARTERS = differ("quarter", lambda f: {"quarters": 3}, "16 in the divisor of V also without checkpointing")
 
 
-def layer_again(facts: Facts) -> int:
-    """The recomputation of a layer: its weights, router and attention, h and 4 h wide."""
-    for assumption in (ONE_SEQUENCE, EVEN_WIDTH, FOUR_WIDE, WIDE_EXPERTS, ALL_ROUTED, NO_SHARED):
-        facts = dict(facts, **assumption.facts(facts))
-    return weights(facts) + router(facts) + attention(facts)
-
-
-def again(count: Count, source: str) -> Term:
-    """A forward pass of a layer that is taken to be made again."""
+def again(source: str, *terms: Term) -> Term:
+    """A forward pass of a layer with these terms, which is taken to be made again, of a whole sequence."""
     words = "one more forward pass of the layers: their activations are taken to be recomputed"
-    return Term(AGAIN, count, words, source, passes=(0, 1))
+    return Term(
+        AGAIN, lambda f: sum(count_whole(term, dict(f, lengths=())) for term in terms), words, source, passes=(0, 1)
+    )
 
 
 COOKBOOK_TERMS = (
@@ -316,7 +308,7 @@ TRAINERS = {
     "cookbook": formula(
         "EleutherAI's calc_transformer_flops.py with checkpointing, its default: four times the layers of a forward pass",
         *COOKBOOK_TERMS,
-        again(layer_again, COOKBOOK + ":91-130"),
+        again(COOKBOOK + ":91-130", *COOKBOOK_TERMS[:3]),
         forward=True,
         refusals=[NO_LATENT],
     ),
@@ -334,7 +326,7 @@ TRAINERS = {
     "gpt-neox-hfu": formula(
         "GPT-NeoX, get_actual_flops with checkpointing: 96 h^2 L (1 + T / 6 h + V / 16 L h) per token",
         *neox(NEOX + ":83-160", PADDED),
-        again(lambda f: layer_again(dict(f, k=f["n"], m=2)), NEOX + ":83-160"),
+        again(NEOX + ":83-160", *neox("")[:2]),
         refusals=PLAIN_ONLY,
     ),
 }  # fmt: skip

@@ -15,7 +15,6 @@ from .terms import (
     LOOKUP_PRODUCT,
     NO_LATENT,
     NO_SHARED,
-    NORMS,
     ONE_WIDTH,
     ROUTER_PRODUCT,
     THREE,
@@ -110,7 +109,7 @@ FORMULA = formula(
     ),
     Term(  # of queries and keys, as Apertus has them there
         LAYER, lambda f: (f["h"] + f["k"] * f["d"]) * f["tokens"] if f["whole"] == APERTUS else 0,
-        "(h + k d) B T of Apertus", VERL + ":522-559", cause=NORMS, name="norms",
+        "(h + k d) B T of Apertus", VERL + ":522-559", cause="parameters-as-products", name="norms",
     ),
     LOOKUP_PRODUCT.cite(VERL + ":92-124"),
     HEAD_PRODUCT.cite(VERL + ":92-124"),

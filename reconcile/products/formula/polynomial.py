@@ -97,3 +97,20 @@ def _expand_newton_basis(powers: Powers, nodes: Sequence[Sequence[int]]) -> dict
             factor = [a - node * b for a, b in zip([0, *factor], [*factor, 0], strict=True)]
         terms = {(*p, k): c * f for p, c in terms.items() for k, f in enumerate(factor) if f}
     return terms
+
+
+def eliminate(rows: list[list[Fraction]], unknowns: int) -> bool:
+    """Bring equations, whose first entries are the coefficients of so many ``unknowns``, to the form in which each of the first
+    rows has one of these alone. Returns whether they determine all."""
+    for column in range(unknowns):
+        pivot = next((i for i in range(column, len(rows)) if rows[i][column]), None)
+        if pivot is None:
+            return False
+        rows[column], rows[pivot] = rows[pivot], rows[column]
+        inverse = 1 / rows[column][column]
+        rows[column] = [entry * inverse for entry in rows[column]]
+        for i, row in enumerate(rows):
+            factor = row[column]
+            if i != column and factor:
+                rows[i] = [a - factor * b for a, b in zip(row, rows[column], strict=True)]
+    return True

@@ -18,7 +18,7 @@ from .check_sizes import MOST, is_of_traces, size
 from .counts_table import Key, Table
 from .fit import Fit, Runs, highest, known_counts, name_point, polynomial
 from .patterns import cuts, offsets, period
-from .polynomial import Polynomial, Powers, box, format_fraction, interpolate
+from .polynomial import Polynomial, Powers, box, eliminate, format_fraction, interpolate
 from .variables import FEWEST, HELD_OUT, NODES, At, Variable
 
 SHOWN = 5
@@ -199,13 +199,4 @@ def _lie_on(exponents: Sequence[Powers], values: Mapping[At, int]) -> bool:
         [Fraction(math.prod(x**p for x, p in zip(at, powers, strict=True))) for powers in exponents] + [Fraction(value)]
         for at, value in values.items()
     ]
-    for column in range(len(exponents)):
-        pivot = next((row for row in rows[column:] if row[column]), None)
-        if pivot is None:
-            return False  # the points do not determine it
-        rows.remove(pivot)
-        rows.insert(column, pivot)
-        for row in rows[column + 1 :]:
-            factor = row[column] / pivot[column]
-            row[:] = [a - factor * b for a, b in zip(row, pivot, strict=True)]
-    return not any(row[-1] for row in rows[len(exponents) :])
+    return eliminate(rows, len(exponents)) and not any(row[-1] for row in rows[len(exponents) :])

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from ...core.number_format import format_signed, number
 from ...core.registry import known_counters
 from ...report.document import Document, Inline, Items, Span, Text, markdown, strong, tabulate, terminal
+from ...report.json_text import fields_of
 from .comparison import PREFIX, ROW_RECOMPUTED, Comparison, Quote
 from .notes import notes, per_token, ratio
 
@@ -158,26 +159,17 @@ def data(found: Comparison) -> str:
         "schema": SCHEMA,
         "model": found.model,
         "pass": "training" if found.training else "forward",
-        "batch": found.batch,
-        "seq": found.seq,
-        "lengths": list(found.lengths),
+        **fields_of(
+            found,
+            "batch seq lengths images image_tokens dropped parameters trained recurrent topk indexer attention ran",
+        ),
         "sides": found.encoder_decoder,
         "per": found.unit,
         "text": found.text_tokens,
-        "images": found.images,
-        "image_tokens": found.image_tokens,
         "image_size": list(found.pixels),
         "expert_capacity": found.capacity,
-        "dropped": found.dropped,
-        "parameters": found.parameters,
-        "trained": found.trained,
-        "recurrent": found.recurrent,
         "further": found.configured_mtp_layers,
-        "topk": found.topk,
-        "indexer": found.indexer,
-        "attention": found.attention,
         "chosen_keys": found.with_chosen_keys if found.topk and found.attention else None,
-        "ran": found.ran,
         "recomputation": found.recomputed,
         "not_masked": found.causal,
         "masks_not_seen": found.causal_note.lstrip(", "),
@@ -190,10 +182,7 @@ def data(found: Comparison) -> str:
                 "name": PREFIX + q.name if q.terms is None else q.name,
                 "formula": known_counters()[PREFIX + q.name].summary if q.terms is None else "",
                 "terms": list(q.terms or ()),
-                "step": q.step,
-                "causes": dict(q.causes),
-                "residual": q.residual,
-                "reason": q.reason,
+                **fields_of(q, "step causes residual reason"),
             }
             for q in found.quotes
         ],

@@ -230,6 +230,21 @@ def test_elsewhere_a_worker_makes_the_model_of_a_configuration(monkeypatch: pyte
     assert given == [settings, Sizes(2, 7, (3, 4)), Lora(8, ("q",))]
 
 
+def test_a_configuration_is_a_file_or_its_folder(tmp_path: Path) -> None:
+    """A text that names neither is that of a model."""
+    named, within = tmp_path / "blob", tmp_path / "config.json"
+    assert request.find_source(tmp_path) == within
+    assert request.find_source(str(tmp_path)) is None
+    for file in (named, within):
+        file.write_text("{}")
+    assert [request.find_source(given) for given in (named, str(tmp_path), "net.json", "gru_demo")] == [
+        named,
+        within,
+        Path("net.json"),
+        None,
+    ]
+
+
 def test_a_function_of_ones_own_is_not_called_elsewhere(tmp_path: Path) -> None:
     config = tmp_path / "config.json"
     config.write_text("{}")

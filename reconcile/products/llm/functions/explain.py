@@ -85,11 +85,8 @@ def explain_functions(asked: Functions, own: Trace) -> list[Quote]:
             near = isinstance(value, (int, Fraction))
             points = sizes.near(VALUES) if near else sizes.small(FEW)
             formula, held = find_polynomial(partial(call, fields={}), names, points, sizes.own)
-        except NoCount as error:
-            quotes.append(Quote(name, None, {}, None, str(error), terms=()))
-            continue
-        except NotPolynomial:
-            quotes.append(Quote(name, None, {}, None, NO_POLYNOMIAL, terms=()))
+        except (NoCount, NotPolynomial) as error:
+            quotes.append(Quote(name, None, {}, None, str(error) or NO_POLYNOMIAL, terms=()))
             continue
         plain = formula
         if unpredicted:

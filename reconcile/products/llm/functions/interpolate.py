@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 
-from ...formula.polynomial import Polynomial, Powers, degree, interpolate
+from ...formula.polynomial import Polynomial, Powers, degree, eliminate, interpolate
 
 NODES = 7
 """Values of one variable that show whether a function is a polynomial of it, of a degree up to ``NODES`` - 2."""
@@ -111,11 +111,8 @@ def _draw_points(terms: Sequence[Powers], nodes: list[list[int]], drawn: random.
     """As many points as there are terms, which determine their coefficients."""
     for _ in range(DRAWS):
         points = [[drawn.choice(each) for each in nodes] for _ in terms]
-        try:
-            solve([_list_monomials(at, terms) for at in points], [[] for _ in points])
-        except NotPolynomial:
-            continue
-        return points
+        if eliminate([_list_monomials(at, terms) for at in points], len(terms)):
+            return points
     raise NotPolynomial
 
 
@@ -129,16 +126,7 @@ def solve(rows: list[list[Fraction]], sides: list[list[Fraction]]) -> list[list[
     Raises:
         NotPolynomial: The equations depend on each other.
     """
-    size, table = len(rows), [[*row, *side] for row, side in zip(rows, sides, strict=True)]
-    for column in range(size):
-        pivot = next((i for i in range(column, size) if table[i][column]), None)
-        if pivot is None:
-            raise NotPolynomial
-        table[column], table[pivot] = table[pivot], table[column]
-        inverse = 1 / table[column][column]
-        table[column] = [entry * inverse for entry in table[column]]
-        for i in range(size):
-            factor = table[i][column]
-            if i != column and factor:
-                table[i] = [a - factor * b for a, b in zip(table[i], table[column], strict=True)]
-    return [row[size:] for row in table]
+    table = [[*row, *side] for row, side in zip(rows, sides, strict=True)]
+    if not eliminate(table, len(rows)):
+        raise NotPolynomial
+    return [row[len(rows) :] for row in table]
