@@ -53,6 +53,7 @@ HELD = {
     ),
     "tensorflow.no_products": ("tf_linalg", "nothing but the absence of matrix products"),
     "tensorflow.recurrent": ("tensorflow", "loops of each cell"),
+    "tflite.formulas": ("adapters/tflite/formulas", "TensorFlow's op of the same name, and closed forms"),
     "torchvision": ("torchvision, regions", "loops, whose values are PyTorch's own samplers'"),
 }
 """Module of formulas -> the files test_*.py of tests/work, or of tests/adapters, that hold it, and to which."""
@@ -64,6 +65,7 @@ FRAMEWORKS = {
         *("c10d.", "_c10d_functional.", "_c10d_functional_autograd.", "c10d_functional.", "fsdp.", "_dtensor."),
     ),
     "ONNX": ("onnx.", "com.microsoft."),
+    "TensorFlow Lite": ("tflite.",),
     "JAX": ("lax.", "hlo."),
     "TensorFlow": ("",),
 }

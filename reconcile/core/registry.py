@@ -50,6 +50,7 @@ BUILT_IN: dict[str, tuple[str, ...]] = {
     "tensorflow": (),
     "pytorch": (),
     "onnx": ("products.files",),
+    "tflite": ("products.files",),
     "jax": (),
 }
 """Folders below ``adapters/``, in the order of reports, each with the parts that it needs. A framework is left out where one of

@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..core.work import Work, prod
+from ..core.work import SINGLE_COMPONENTS, UnknownWork, Work, prod
+
+MOST_WINDOWS = 10_000_000
+"""The most windows along one axis of which each is looked at."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ def clipped_reads(leading: int, axes: Sequence[Axis]) -> tuple[int, int]:
 
 def _axis_reads(axis: Axis) -> tuple[int, int]:
     if axis.before or axis.spread > 1 or _taps_inside(axis, (axis.windows - 1) * axis.stride) < axis.taps:
+        if axis.windows > MOST_WINDOWS:
+            raise UnknownWork(f"a pool with {axis.windows:,} windows along one axis", SINGLE_COMPONENTS)
         starts = range(-axis.before, axis.windows * axis.stride - axis.before, axis.stride)
         found = [_taps_inside(axis, start) for start in starts]
         return sum(found), sum(map(bool, found))

@@ -31,7 +31,7 @@ def check_any(data: bytes, folder: Path) -> None:
 
     path = folder / "net.zip"
     path.write_bytes(data)
-    for framework in ("torch", "tf", "onnx"):
+    for framework in ("torch", "tf", "onnx", "tflite"):
         try:
             assert kinds.read_model_file(framework, str(path)).kind in kinds.KINDS
         except UsageError as error:

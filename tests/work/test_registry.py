@@ -20,20 +20,11 @@ FLASH = ("flash_attn.", "flashattn.")
 """A package that only loads beside a GPU: its operators' names are those of flash_attn/flash_attn_interface.py."""
 ONEDNN = ("mkl.", "mkldnn.")
 TORCH = (
-    *FLASH,
-    "torch_attn.",
-    "aten.",
-    "bitsandbytes.",
-    "higher_order.",
-    "prim.",
-    "prims.",
-    "quantized.",
-    "torchvision.",
-    *ONEDNN,
-    *PROCESSES,
-)
-OTHERS = ("lax.", "onnx.", "com.microsoft.", "hlo.", "tl.")
-"""What is looked up in neither framework: primitives of JAX, operators of ONNX and its runtime, and XLA's collectives."""
+    *FLASH, "torch_attn.", "aten.", "bitsandbytes.", "higher_order.", "prim.", "prims.", "quantized.", "torchvision.",
+    *ONEDNN, *PROCESSES,
+)  # fmt: skip
+OTHERS = ("lax.", "onnx.", "tflite.", "com.microsoft.", "hlo.", "tl.")
+"""What is looked up in neither: primitives of JAX, operators of ONNX, its runtime and TensorFlow Lite, and XLA's collectives."""
 NO_TENSORS = ("_dtensor.mesh_get_process_group",)
 """The operator of torch.distributed that has no tensor, and no formula."""
 

@@ -36,8 +36,8 @@ NO_SIZE = (
     "the system makes it up while it is read, as it does in /proc, so that it has no size: name a file with a model"
 )
 EXPECTED_FILES = (
-    "reconcile reads a frozen .pb, a SavedModel folder, .keras, .h5, .pt2, a TorchScript archive or .onnx; it detects the type "
-    "from the content, not from the extension"
+    "reconcile reads a frozen .pb, a SavedModel folder, .keras, .h5, .pt2, a TorchScript archive, .onnx or .tflite; it detects "
+    "the type from the content, not from the extension"
 )
 
 
@@ -46,7 +46,7 @@ def wrong(path: Path, why: str) -> UsageError:
     return UsageError(f"{brief(path)}: {why}.")
 
 
-SIGNED = ("saved_model", "graph_def")
+SIGNED = ("saved_model", "graph_def", "tflite")
 """The kinds in which a signature or an output can be chosen."""
 
 
@@ -64,14 +64,18 @@ def read_models(models: Mapping[str, str], given: Mapping[str, Any]) -> dict[str
     if trusted and not files:
         raise UsageError("--trust-file is for a model in a file, and none is given: leave it out.")
     if signature and not any(file.kind in SIGNED for file in files.values()):
-        raise UsageError("--signature is for a SavedModel or a frozen graph, and none is given: leave it out.")
+        raise UsageError(
+            "--signature is for a SavedModel, a frozen graph or a .tflite file, and none is given: leave it out."
+        )
     return {name: file._replace(trusted=trusted, signature=signature) for name, file in files.items()}
 
 
 STARTS = frozenset(number << 3 | kind for number in range(1, 5) for kind in (wire.VARINT, wire.BYTES))
 """First bytes of the known messages: one of their first fields, either a number or a part with a length."""
 
-ENDINGS = (".pb", ".keras", ".h5", ".hdf5", ".pt2", ".pt", ".pth", ".ts", ".onnx", ".pkl", ".bin", ".safetensors")
+ENDINGS = (
+    ".pb", ".keras", ".h5", ".hdf5", ".pt2", ".pt", ".pth", ".ts", ".onnx", ".tflite", ".pkl", ".bin", ".safetensors",
+)  # fmt: skip
 
 
 def read_model_file(framework: str, text: str, trusted: bool = False) -> ModelFile:
@@ -111,6 +115,8 @@ def _file(path: Path, trusted: bool) -> ModelFile:
         return _zip(path, trusted)
     if head.startswith(b"\x89HDF\r\n\x1a\n"):
         kind = "keras_h5"
+    elif head[4:8] == b"TFL3":  # the file identifier of tensorflow/compiler/mlir/lite/schema/schema.fbs
+        kind = "tflite"
     elif _no_model(head):
         raise wrong(path, _no_model(head))
     else:
@@ -124,8 +130,6 @@ def _no_model(head: bytes) -> str:
     """Why a file that starts like this is not a model, if that is clear; '' otherwise."""
     if head[:1] == b"\x80" and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
         return PICKLE
-    if head[4:8] == b"TFL3":
-        return "it is a TensorFlow Lite model; pass the SavedModel or Keras file that it was converted from"
     if head[:4] == b"GGUF" or (head[8:9] == b"{" and head[:8].strip(b"\0") != head[:8]):
         return f"it holds weights without a model. {WAY_OUT}"
     return ""

@@ -65,7 +65,7 @@ CASES = {
     "cut.pt2": (cut_zip, "it is a zip archive that is cut short"),
     "any.zip": (lambda path: hostile.zipped(path, {"a.txt": b"a"}), "it is a zip archive that does not hold a model"),
     "saved_model.pb": (write(b"\x08\x01" + part(2, NODE)), "it is the file inside a SavedModel; pass the folder"),
-    "lite.pb": (write(b"\x1c\0\0\0TFL3" + bytes(20)), "it is a TensorFlow Lite model"),
+    "lite.pb": (write(b"\x1c\0\0\0TFL3" + bytes(20)), "it is a TensorFlow Lite model: pass it with --tflite, not --tf"),
     "weights.safetensors": (write(b"\x40\0\0\0\0\0\0\0{" + bytes(99)), "it holds weights without a model. Write a factory"),
     "weights.gguf.bin": (write(b"GGUF" + bytes(99)), "it holds weights without a model. Write a factory"),
     "bomb.keras": (hostile.bomb, "its member 'config.json' is 291,590 bytes that unpack to 300,000,000: a zip bomb"),
