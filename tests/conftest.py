@@ -21,8 +21,8 @@ from reconcile.engine.settle import Collected
 from reconcile.launch.environments.interpreters import Interpreter
 from reconcile.launch.request import RunRequest
 from reconcile.launch.runner import collect
-from reconcile.launch.workers import forked_workers
 from reconcile.launch.workers.scratch import scratch
+from reconcile.products import forked_workers
 
 pytest.register_assert_rewrite("tests.adapters.counters.in_environment")
 PAIRS = Path(__file__).parent / "pairs"

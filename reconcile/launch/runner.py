@@ -25,10 +25,10 @@ from ..engine.settle import Collected
 from .choose import choose_counters, model_fields_by_framework
 from .environments.interpreters import Interpreter
 from .request import Point, RunRequest
-from .workers import forked_workers, worker_files
+from .workers import worker_files
 from .workers.lend import lend
 from .workers.scratch import pack, scratch
-from .workers.supervisor import Event, Supervisor
+from .workers.supervisor import FORKS, Event, Supervisor
 from .workers.worker_files import Outcome
 
 Collect = Callable[[RunRequest, Callable[[Event], None]], Collected]
@@ -103,7 +103,7 @@ def start_workers(
                 ),
                 **models[framework.name],
             )
-            nursery = None if variables else forked_workers.nursery_of(body, python)
+            nursery = None if variables else next(filter(None, (find(body, python) for find in FORKS)), None)
             place = folder / (f"{framework.name}-{number}" if number else framework.name)
             supervisors.append(Supervisor(body, place, request.timeout, progress, tool, python, nursery, variables))
     outcomes: dict[str, dict[str, Outcome]] = {}

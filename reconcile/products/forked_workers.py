@@ -22,13 +22,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
-from ...core.protocol import WorkerRequest, to_text
-from ..environments.interpreters import Interpreter
-from .scratch import pack, scratch
+from ..core.protocol import WorkerRequest, to_text
+from ..launch.environments.interpreters import Interpreter
+from ..launch.workers.scratch import pack, scratch
+from ..launch.workers.supervisor import FORKS
 
 ABLE = sys.platform == "linux" and hasattr(socket, "send_fds")
 """Elsewhere every worker starts afresh: frameworks may not survive a fork there."""
 
+NURSERY = ".products.nursery"
+"""The module that a nursery's process runs."""
 PAUSE = 0.005
 TRIES = 2
 """Nurseries of one kind that are made before their workers start as always."""
@@ -125,7 +128,7 @@ class Nursery(Offered):
         super().__init__(control, str(python.path))
         with theirs, (folder / "log").open("wb") as log:
             self._process = subprocess.Popen(
-                [str(python.path), "-u", str(pack(folder)), str(file), str(theirs.fileno()), library],
+                [str(python.path), "-u", str(pack(folder)), str(file), NURSERY, str(theirs.fileno()), library],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -223,3 +226,6 @@ def nursery_of(request: WorkerRequest, python: Interpreter) -> Offered | None:
     if offered is not None and offered.python == str(python.path):
         return offered
     return OPEN[-1].of(request) if OPEN and python.is_running else None
+
+
+FORKS.append(nursery_of)

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..environments.interpreters import clean_environ
-from .scratch import scratch
-from .start import call_program
+from ..launch.environments.interpreters import clean_environ
+from ..launch.workers.scratch import scratch
+from ..launch.workers.start import call_program
 
-ROOT = str(Path(__file__).resolve().parents[3])
+ROOT = str(Path(__file__).resolve().parents[2])
 CALL = """
 import importlib, json, sys
 root, function, paths, calls = json.loads(sys.argv[1])

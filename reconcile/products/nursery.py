@@ -1,7 +1,7 @@
 """The nursery: a process that has imported a framework, and forks workers from that state to save the time of the import.
 
-``python reconcile.pyz REQUEST CONTROL LIBRARY`` starts it (forked_workers.py does): it imports what that request needs, and the
-module LIBRARY unless that is '', and then waits at the socket CONTROL. Each message there is the path of a job, with two file
+``python reconcile.pyz REQUEST MODULE CONTROL LIBRARY`` starts it (forked_workers.py does): it imports what that request needs,
+and the module LIBRARY unless that is '', and waits at the socket CONTROL. Each message there is the path of a job, with two file
 descriptors: the connection of one worker with home, and its log. The job's process is the worker's reaper (reaper.py), forked
 from here instead of started. Its standard input is the connection, to which it writes its process id and, at the end, the
 worker's status and its peak memory. No user code runs in this process, so a worker starts in the state of a fresh one.
@@ -24,12 +24,12 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from ...adapters.shared import keras_model
-from ...core.framework import absolute, adapter_of
-from ...core.protocol import WorkerRequest, from_text
-from ...worker import import_path
-from ...worker import main as worker
-from . import reaper
+from ..adapters.shared import keras_model
+from ..core.framework import absolute, adapter_of
+from ..core.protocol import WorkerRequest, from_text
+from ..launch.workers import reaper
+from ..worker import import_path
+from ..worker import main as worker
 
 LONGEST = 1 << 16
 """The most bytes of a path."""

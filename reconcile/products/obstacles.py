@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ..core.causes import State
-from .answer import Answer
-from .settle import counters_that_cannot_see
+from ..engine.answer import Answer
+from ..engine.settle import counters_that_cannot_see
 
 CLEAN = (State.EQUAL, State.EXPLAINED)
 

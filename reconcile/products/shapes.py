@@ -9,8 +9,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
-from .errors import UsageError, brief
-from .user_files import read_json
+from ..core.errors import UsageError, brief
+from ..core.user_files import read_json
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator

@@ -1,7 +1,7 @@
 """Entry point of a worker: the ``__main__`` of reconcile.pyz, the packed tool, called as ``python reconcile.pyz REQUEST``.
 
-With a number behind the request, the process forks workers (launch/workers/nursery.py). With the name of a module, such as
-``.products.steps.watched_program``, it runs that module's ``main(request)`` (products/steps/foreground.py).
+With the name of a module behind the request, such as ``.products.steps.watched_program``, it runs that module's ``main``, with
+the request and the further arguments (products/steps/foreground.py, products/forked_workers.py).
 
 The package has a private name there: beside user code, ``reconcile`` may be one of the user's modules, or another version of
 this package.  Python 3.6 and standard library only.
@@ -24,15 +24,12 @@ def make_importable(tool: str, name: str = PRIVATE) -> None:
 
 
 def main() -> int:
-    """Run what the command line asks for: a worker, a nursery, or the module that it names. Returns the exit status."""
+    """Run what the command line asks for: a worker, or the module that it names. Returns the exit status."""
     tool, request = sys.argv[:2]
-    control = sys.argv[2:]
+    module, *arguments = sys.argv[2:] or [".worker.main"]
     make_importable(tool)
     sys.argv[:] = ["-c"]  # a user's module that reads its arguments finds none
-    if control and control[0].startswith("."):
-        return int(importlib.import_module(PRIVATE + control[0]).main(request))
-    module = importlib.import_module(PRIVATE + (".launch.workers.nursery" if control else ".worker.main"))
-    return int(module.main(request, *control))
+    return int(importlib.import_module(PRIVATE + module).main(request, *arguments))
 
 
 if __name__ == "__main__":

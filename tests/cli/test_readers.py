@@ -42,13 +42,13 @@ OWN = {
 }
 """What else opens files at home, and which."""
 BESIDE = re.compile(
-    r"(api/snapshot|worker/.*|launch/workers/(nursery|reaper)|products/(.*/)?(pytorch/.*|worker|watched_program))\.py"
+    r"(api/snapshot|worker/.*|launch/workers/reaper|products/(.*/)?(pytorch/.*|worker|nursery|watched_program))\.py"
 )
 """What runs in a worker's process, or reads what the kernel says."""
 APART = {
     "launch/workers/start.py": "the one way",
     "launch/workers/scratch.py": "a shell, which ends with its pipe, and removes a folder",
-    "launch/workers/forked_workers.py": "a nursery, which ends with its socket",
+    "products/forked_workers.py": "a nursery, which ends with its socket",
     "products/sweep/cell.py": "a cell, which ends with its pipe",
     "products/files/confine.py": "a question to the worker's Python",
 }

@@ -14,6 +14,8 @@ CORE_FRAMEWORKS = ("tensorflow", "pytorch")
 CORE_COUNTERS = ("tf_profiler", "thop", "fvcore", "flop_counter")
 CALLBACKS = {f"reconcile.{name}": "products.steps" for name in ("transformers", "lightning", "keras")}
 """Modules of a product at the root, because a program imports them by the name of the library beside it."""
+SHARED = "products"
+"""What lies beside the folders of the products: several of them share it, and the core imports none of it."""
 TABLE = "reconcile.core.registry"
 """The module that has a row for everything that can be taken away."""
 
@@ -32,16 +34,17 @@ REMOVABLE = removable()
 
 @functools.cache
 def owner(module: str) -> str:
-    """What a module belongs to: a name of ``removable``, or the core."""
+    """What a module belongs to: a name of ``removable``, what products share, or the core."""
     if module in CALLBACKS:
         return CALLBACKS[module]
-    return next((n for n, package in REMOVABLE.items() if f"{module}.".startswith(f"{package}.")), CORE)
+    rest = SHARED if module.startswith("reconcile.products.") else CORE
+    return next((n for n, package in REMOVABLE.items() if f"{module}.".startswith(f"{package}.")), rest)
 
 
 @functools.cache
 def needs() -> dict[str, set[str]]:
     """What each removable part may import beside the core and itself, as its record says."""
-    found = {f"products.{name}": {*p.needs, *p.uses} for name, p in registry.products().items()}
+    found = {f"products.{name}": {SHARED, *p.needs, *p.uses} for name, p in registry.products().items()}
     found |= {name: set(needs) for name, needs in registry._needs_of_folders().items()}
     return {name: found.get(name, set()) for name in REMOVABLE}
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.home.modules import FACTS, MODULES, facts_of, links
-from tests.home.rings import CORE, REMOVABLE, needs, owner, seams, strings
+from tests.home.rings import CORE, REMOVABLE, SHARED, needs, owner, seams, strings
 
 pytestmark = [pytest.mark.text, pytest.mark.usefixtures("facts")]
 
 
 def test_the_core_imports_no_product_and_no_optional_part() -> None:
-    assert {owner(module) for module in links()} == {CORE, *REMOVABLE}
+    assert {owner(module) for module in links()} == {CORE, SHARED, *REMOVABLE}
     assert seams(links()) == []
 
 

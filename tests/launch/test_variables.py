@@ -14,8 +14,8 @@ from reconcile.core.registry import known_counters
 from reconcile.engine.reconcile import Missing
 from reconcile.launch import runner
 from reconcile.launch.request import RunRequest
-from reconcile.launch.workers import forked_workers
 from reconcile.launch.workers.supervisor import Supervisor
+from reconcile.products import forked_workers
 
 REQUEST = RunRequest("gru_demo", {})
 OWN = dict(known_counters()["tf_libraries"].variables)
@@ -44,8 +44,7 @@ def test_a_process_with_variables_of_its_own_is_not_forked(monkeypatch: pytest.M
         return {task: runner.Outcome(None, "stopped") for task in self.tasks}
 
     monkeypatch.setattr(Supervisor, "run", run)
-    monkeypatch.setattr(forked_workers, "OPEN", [object()])
-    monkeypatch.setattr(forked_workers, "nursery_of", lambda *_: "nursery")
+    monkeypatch.setattr(runner, "FORKS", [lambda *_: "nursery"])
     with pytest.raises(UsageError, match="could not be read in any worker"):
         runner.collect(TWINS)
     first, second = sorted(made, key=lambda each: len(each.variables))

@@ -67,7 +67,7 @@ def _done(words: Sequence[str]) -> Done:
 
 def main(*words: str) -> None:
     """Answer until the input ends."""
-    from reconcile.launch.workers.forked_workers import warm
+    from reconcile.products.forked_workers import warm
 
     with warm() if words == ("warm",) else nullcontext():
         for line in sys.stdin:

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.launch.workers import forked_workers
+from reconcile.products import forked_workers
 from reconcile.products.steps import foreground
 
 ROOT = Path(__file__).parents[2]

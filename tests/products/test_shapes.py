@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reconcile.core.errors import UsageError
-from reconcile.core.shapes import (
+from reconcile.products.shapes import (
     AMOUNT,
     COUNT,
     FLAG,

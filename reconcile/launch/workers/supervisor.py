@@ -23,7 +23,6 @@ from ...core.protocol import TRACE, WorkerRequest, point_of, to_text
 from ..environments.interpreters import Interpreter
 from . import reaper, worker_files
 from .crashes import Log, death_of, refuse_model
-from .forked_workers import Forked, Offered
 from .reaper import MARK
 from .start import CALLED, end_afterwards, end_process, start_process
 from .worker_files import Outcome
@@ -33,6 +32,9 @@ GRACE = 3.0
 """Seconds that a worker gets after its time limit to write down where it was."""
 CACHES = ("XDG_CACHE_HOME", "CUDA_CACHE_PATH", "TRITON_CACHE_DIR")
 """Variables for folders that frameworks write to, beside the one for temporary files. A confined worker gets its own."""
+FORKS: list[Callable[[WorkerRequest, Interpreter], Any]] = []
+"""What finds the process from whose ``fork`` a worker of a request may come, None for none: a product adds it. What ``fork``
+returns has the methods of a Popen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ class Event:
 class Supervisor:
     """Runs tasks in a worker process, and starts another for the rest if one dies. ``meta`` is set once it is known.
 
-    With a ``nursery`` the worker is forked from there.  ``variables`` are added to those of its environment.
+    With a ``nursery``, which ``FORKS`` finds, the worker is forked from there.  ``variables`` are added to those of its
+    environment.
     """
 
     def __init__(
@@ -58,7 +61,7 @@ class Supervisor:
         progress: Callable[[Event], None],
         tool: Path,
         python: Interpreter,
-        nursery: Offered | None = None,
+        nursery: Any = None,
         variables: Mapping[str, str] | None = None,
     ) -> None:
         self.framework = request.framework.name
@@ -80,7 +83,7 @@ class Supervisor:
         self._succeeded = False
         self._died: tuple[str, ...] = ()  # how each process ended that traced: the next one traces in another way
         self._stopped = threading.Event()
-        self._process: subprocess.Popen[bytes] | Forked | None = None
+        self._process: Any = None
 
     def stop(self) -> None:
         """End the worker and run nothing more."""
@@ -114,7 +117,7 @@ class Supervisor:
         finally:
             reaper.end_marked(mark)
 
-    def _watch(self, process: subprocess.Popen[bytes] | Forked, folder: Path, tasks: list[str]) -> dict[str, Outcome]:
+    def _watch(self, process: Any, folder: Path, tasks: list[str]) -> dict[str, Outcome]:
         current, user_code, since = "", "", time.monotonic()
         events_read = 0
         # of a file's process; its events do not say when it is over, for what is in the file may write them
@@ -180,7 +183,7 @@ class Supervisor:
                 self.progress(Event(self.framework, stuck, "failed"))
         return done
 
-    def _start(self, folder: Path, tasks: list[str], mark: str) -> subprocess.Popen[bytes] | Forked:
+    def _start(self, folder: Path, tasks: list[str], mark: str) -> Any:
         request = folder / "request.json"
         temporary = folder / "tmp"
         temporary.mkdir()
@@ -240,7 +243,7 @@ class Supervisor:
         if refusal is not None:
             raise refuse_model(refusal["error"], folder, self.framework if refusal["declined"] else "")
 
-    def _ask_where(self, process: subprocess.Popen[bytes] | Forked) -> None:
+    def _ask_where(self, process: Any) -> None:
         """Abort the worker, so that it writes down where it is."""
         with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
             process.send_signal(signal.SIGABRT)

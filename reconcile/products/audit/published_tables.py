@@ -11,8 +11,8 @@ from ...core.table import format_csv
 from ...launch.environments.definitions import Environment, packages_of
 from ...launch.environments.interpreters import EnvironmentError_
 from ...launch.environments.provision import ensure
-from ...launch.workers.function_call import NoAnswer, call_in_process
 from ...model_zoo.loading import load_pair, pair_path, zoo_names
+from ..function_call import NoAnswer, call_in_process
 from .claim_cells import BETWEEN
 from .claims import COLUMNS
 

@@ -28,10 +28,10 @@ from ...engine.answer import Answer
 from ...engine.settle import Collected, settle
 from ...launch.request import RunRequest, run_request
 from ...launch.runner import collect
-from ...launch.workers.function_call import NoAnswer, call_in_process
 from ...model_zoo import loading
 from ...model_zoo.bricks import one
 from ...work import prod
+from ..function_call import NoAnswer, call_in_process
 from .conform import families
 
 PAIR = str(Path(loading.HERE) / "bricks" / "one.py")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...cli.number_types import Signed
 from ...cli.options import PATH, added_options, declare_option, models, options
 from ...cli.streams import say
+from ..number_types import Signed
 
 if TYPE_CHECKING:
     from ...launch.environments.definitions import Environment

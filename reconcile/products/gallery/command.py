@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...cli.number_types import Jobs
 from ...cli.options import BASELINES, PATH, options, pass_of_a_pair
 from ...cli.progress import CLEAN, bar
 from ...cli.streams import say
 from ...core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
+from ..number_types import Jobs
 
 if TYPE_CHECKING:
     from ...engine.answer import Answer

@@ -16,13 +16,13 @@ from typing import Any, Protocol, TypeVar
 
 from ...core.causes import State
 from ...core.conventions import BUILT_IN, MATMUL, Conventions
-from ...core.shapes import Shape, make, record, schema_of, table
 from ...core.user_files import path_exists
 from ...engine.answer import Answer
 from ...engine.settle import Collected, settle
 from ...launch.workers.supervisor import abandon
 from ...model_zoo import loading
 from ...work import load
+from ..shapes import Shape, make, record, schema_of, table
 
 SCHEMA = 1
 MAKE_GALLERY_AGAIN = "Make it again with `reconcile zoo gallery`."

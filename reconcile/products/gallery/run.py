@@ -14,18 +14,18 @@ from typing import Any
 from ...core.conventions import MATMUL
 from ...core.errors import UsageError
 from ...engine.answer import Answer
-from ...engine.obstacles import list_obstacles
 from ...engine.settle import Collected
 from ...launch.environments import CURRENT
 from ...launch.request import run_request
 from ...launch.runner import collect
-from ...launch.workers.function_call import NoAnswer, call_in_process
 from ...model_zoo import loading
 from ...worker.introspect import documentation
 from ..decode.grammar import Source
 from ..decode.printed_figure import figure
 from ..decode.search import search
 from ..decode.sources import load_saved_sources
+from ..function_call import NoAnswer, call_in_process
+from ..obstacles import list_obstacles
 from .rows import CounterCell, cell, read_rows, settle_all, source_of
 
 FILE = Path(loading.HERE) / "gallery.json"

@@ -13,13 +13,13 @@ from pathlib import Path
 from ...core.conventions import ALL, MATMUL
 from ...core.errors import UsageError, brief, short
 from ...engine.answer import Answer
-from ...engine.obstacles import list_obstacles
 from ...engine.phases import PhaseRow
 from ...launch.options import OPTIMIZER
 from ...launch.request import run_request
 from ...launch.runner import collect
 from ...model_zoo import loading
 from ..decode.sources import claims
+from ..obstacles import list_obstacles
 from .rows import MAKE_GALLERY_AGAIN, CounterCell, cell, read_rows, settle_all, source_of
 
 FILE = Path(loading.HERE) / "steps.json"

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...core.errors import UsageError, brief
-from ...core.shapes import COUNT, Shape, list_of
 from ...core.user_files import parse_json, read_text_file
+from ..shapes import COUNT, Shape, list_of
 
 RANGES = "thread Domain:Push/Pop_Range"
 """Start of the head of the column with the ranges around a kernel."""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...cli.number_types import Signed
 from ...cli.options import PATH, TEXT, options
 from ...cli.streams import say
 from ..llm.request import SEQ
+from ..number_types import Signed
 
 if TYPE_CHECKING:
     from ...report.document import Document

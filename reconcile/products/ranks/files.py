@@ -12,7 +12,7 @@ from typing import Any
 
 from ...core.causes import State
 from ...core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError, brief
-from ...core.shapes import AMOUNT, COUNT, FLAG, TEXT, Shape, list_of, or_null, record, table
+from ..shapes import AMOUNT, COUNT, FLAG, TEXT, Shape, list_of, or_null, record, table
 from . import LARGEST_WORLD
 
 NAME = re.compile(r"(?P<stem>.+)\.rank-(?P<rank>0|[1-9][0-9]*)-of-(?P<world>[1-9][0-9]*)\.json")

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...cli.number_types import Jobs
 from ...cli.options import PATH, of_families, options
 from ...cli.progress import CLEAN, bar
 from ...cli.streams import say
 from ...core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
+from ..number_types import Jobs
 
 if TYPE_CHECKING:
     from .cells import Card

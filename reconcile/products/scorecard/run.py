@@ -26,9 +26,9 @@ from ...launch.environments.interpreters import EnvironmentError_
 from ...launch.environments.provision import ensure
 from ...launch.environments.runs import collect_in
 from ...launch.request import RunRequest, run_request
-from ...launch.workers.forked_workers import warm
 from ...launch.workers.scratch import scratch
 from ...model_zoo import loading
+from ..forked_workers import warm
 from ..gallery.rows import at_once, source_of
 from ..gallery.training import settings_of
 from .cells import Card, Cell, Verdict, cells

@@ -33,11 +33,11 @@ from ...launch.environments.runs import collect_in
 from ...launch.options import by_parameter
 from ...launch.request import RunRequest, run_request
 from ...launch.runner import Collect
-from ...launch.workers import forked_workers
 from ...launch.workers.crashes import death_of
 from ...launch.workers.scratch import scratch
 from ...report import reports
 from ...workflow import Job, run_steps
+from .. import forked_workers
 from . import cells
 from .nurseries import offer_nurseries
 from .outcome import outcome_of, refused_outcome

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ...cli.number_types import Jobs
 from ...cli.progress import bar
 from ...cli.streams import say
+from ..number_types import Jobs
 
 if TYPE_CHECKING:
     from .engine import Finished
@@ -84,7 +84,7 @@ def _executor(jobs: int | None, dask: str | None) -> Iterator[tuple[Executor, Ca
     Raises UsageError for a cluster that is not there.
     """
     from ...core.errors import UsageError
-    from ...launch.workers.forked_workers import warm
+    from ..forked_workers import warm
     from .cluster import connect_cluster
     from .engine import Processes
 

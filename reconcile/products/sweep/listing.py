@@ -13,9 +13,9 @@ from ...core.registry import frameworks
 from ...launch import user_models
 from ...launch.choose import pair_path
 from ...launch.environments.definitions import load as environments
-from ...launch.workers.function_call import NoAnswer, call_in_process
 from ...model_zoo.loading import load_pair, resolve, zoo_names
 from ...model_zoo.pair import Input, PairError
+from ..function_call import NoAnswer, call_in_process
 from .cells import Cell, is_there
 
 ZOO = "zoo"

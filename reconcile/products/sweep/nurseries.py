@@ -1,7 +1,7 @@
 """Nurseries of a sweep: processes that have imported a framework and a library, from which a cell's workers are forked.
 
 A cell of a library's model spends most of its time on importing the framework and the library. Inside ``warm.warm()``
-(launch/workers/forked_workers.py) both are imported once. Each cell still has its own process, and its own workers.
+(products/forked_workers.py) both are imported once. Each cell still has its own process, and its own workers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...launch.environments.definitions import CURRENT, Environment
 from ...launch.environments.interpreters import EnvironmentError_, Interpreter
 from ...launch.environments.provision import ensure
 from ...launch.runner import counters_of_request
-from ...launch.workers import forked_workers
+from .. import forked_workers
 from . import cells
 
 

@@ -10,8 +10,8 @@ from ...core.causes import State
 from ...core.errors import EXIT_USAGE
 from ...core.results import LedgerResult, Statement, TraceResult
 from ...engine.answer import Answer
-from ...engine.obstacles import list_obstacles
 from ...report.json_text import fields_of, plain
+from ..obstacles import list_obstacles
 
 
 def outcome_of(name: str, result: Answer | None, refusals: Mapping[str, str]) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from reconcile.core.errors import Refused, UsageError
 from reconcile.launch.environments.interpreters import Interpreter
 from reconcile.launch.request import run_request
 from reconcile.launch.runner import collect
-from reconcile.launch.workers import crashes, forked_workers, scratch
+from reconcile.launch.workers import crashes, scratch
+from reconcile.products import forked_workers
 from tests.conftest import PAIRS
 from tests.launch.conftest import PATIENCE, until
 from tests.workers import request

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from reconcile.cli import cli
 from reconcile.core.causes import State
 from reconcile.core.number_format import multiple
-from reconcile.engine.obstacles import list_obstacles
 from reconcile.model_zoo import loading
 from reconcile.products.gallery import training
 from reconcile.products.gallery.rows import CounterCell, dump
 from reconcile.products.gallery.training import TrainingRow, read_training
 from reconcile.products.gallery.training_report import command, describe_training
+from reconcile.products.obstacles import list_obstacles
 from reconcile.report.document.markdown import to_markdown
 from reconcile.report.pictures import charts as pictures
 from tests.report import samples

@@ -15,7 +15,8 @@ import pytest
 from reconcile.core.registry import frameworks
 from reconcile.launch.environments.definitions import load
 from reconcile.launch.environments.interpreters import Interpreter
-from reconcile.launch.workers import forked_workers, scratch
+from reconcile.launch.workers import scratch
+from reconcile.products import forked_workers
 from reconcile.products.sweep import cell, nurseries
 from reconcile.products.sweep.cells import Cell, Manner, request_of
 from tests.workers import request as of_worker
