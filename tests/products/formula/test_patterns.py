@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from reconcile.products.formula.patterns import offsets, period
+from reconcile.products.formula.reasons import offsets, period
 
 STEPS = offsets(200)
 

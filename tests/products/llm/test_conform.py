@@ -20,11 +20,10 @@ from reconcile.core.errors import UsageError
 from reconcile.core.records import Trace
 from reconcile.products.llm import conform
 from reconcile.products.llm.comparison import Quote
-from reconcile.products.llm.conform import choose_known, fill_cells, list_configurations, remember
+from reconcile.products.llm.conform import choose_known, fill_cells, list_configurations, remember, run_forked
 from reconcile.products.llm.conform_page import describe_cells
 from reconcile.products.llm.functions.cells import Cell, Verdict, fill_cell, judge
 from reconcile.products.llm.functions.explain import Functions
-from reconcile.products.llm.functions.forked import run_forked
 from reconcile.report.document import Items, Table
 
 LENGTHS = (48, 80)
@@ -60,7 +59,7 @@ def test_a_task_ends_with_the_process_that_started_it() -> None:
     """The starter is killed, and the pipe that its task holds open ends."""
     code = """if 1:
         import sys, time
-        from reconcile.products.llm.functions.forked import run_forked
+        from reconcile.products.llm.conform import run_forked
         def task():
             print("runs", flush=True)
             time.sleep(60)

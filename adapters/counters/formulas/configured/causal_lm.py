@@ -26,7 +26,6 @@ def language_model(source: Source, config: Any, sizes: Sizes, lora: Lora | None 
     import torch
     from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
-    from .expert_capacity import share
     from .lora import add_adapters
     from .packed_documents import WHOLE_TYPE, Documents
 
@@ -41,7 +40,7 @@ def language_model(source: Source, config: Any, sizes: Sizes, lora: Lora | None 
 
     try:
         with torch.device("meta"):
-            model = share(auto.from_config(config, dtype=torch.bfloat16, **chosen), batch, seq)
+            model = share_tokens(auto.from_config(config, dtype=torch.bfloat16, **chosen), batch, seq)
             model = add_adapters(model, lora.rank, lora.targets) if lora is not None else model
             model = Documents(model, lengths) if lengths else model
             setattr(model, WHOLE_TYPE, whole.model_type)
@@ -59,3 +58,38 @@ def language_model(source: Source, config: Any, sizes: Sizes, lora: Lora | None 
         raise UsageError(f"the model of {file} has a table of {longest:,} positions: give {told}, or fewer.")
     inputs = dict(zip(("input_ids", "decoder_input_ids"), ids, strict=True)) if sides else tuple(ids)
     return factory_of(name_of(source) + ("" if config is whole else " (its text_config)"), model, inputs)
+
+
+def share_tokens(model: Any, batch: int, seq: int) -> Any:
+    """The model itself; if its configuration has an ``expert_capacity``, its experts share tokens evenly: on meta, the router
+    has no values that choose.
+
+    Each expert gets an equal part of a sequence's tokens, the first ones one more if these do not divide, and at most its
+    capacity of them, in each of ``batch`` sequences. A token beyond it meets none, as in the model's own code: Top1Router and
+    Experts of huggingface/transformers 5.23.0 src/transformers/models/switch_transformers/modeling_switch_transformers.py.
+    """
+    capacity = getattr(getattr(model, "config", None), "expert_capacity", None)
+    if not isinstance(capacity, int):
+        return model
+    for path, module in list(model.named_modules()):
+        if path.rpartition(".")[2] == "experts":
+            rows = [batch * n for n in rows_of(len(module), seq, capacity)]
+            kind = type(module)
+            module.__class__ = type(kind.__name__, (kind,), {"forward": _forward, "rows": rows, "evenly": True})
+    return model
+
+
+def rows_of(experts: int, seq: int, capacity: int) -> list[int]:
+    """Tokens of a sequence that each expert gets."""
+    least, more = divmod(seq, experts)
+    return [min(least + (i < more), capacity) for i in range(experts)]
+
+
+def _forward(self: Any, hidden_states: Any, _selected_experts: Any, routing_weights: Any) -> Any:
+    """What the experts make of their tokens, (tokens, width), and zeros for those that meet none."""
+    import torch
+
+    parts = hidden_states.split([*self.rows, len(hidden_states) - sum(self.rows)])
+    weights = routing_weights.split([len(part) for part in parts])
+    made = [expert(part) * weight for expert, part, weight in zip(self.values(), parts, weights, strict=False)]
+    return torch.cat([*made, torch.zeros_like(parts[-1])])
