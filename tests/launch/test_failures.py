@@ -97,13 +97,6 @@ def test_bad_override_is_a_usage_error():
         _run(hwo="raise")
 
 
-def test_broken_pair_file_is_a_usage_error(tmp_path):
-    file = tmp_path / "broken.py"
-    file.write_text("PAIR = 1 / 0\n")
-    with pytest.raises(UsageError, match=r"broken\.py cannot be used: ZeroDivisionError"):
-        run(RunRequest(str(file), {}))
-
-
 def test_interruption_leaves_no_file_and_no_worker(tmp_path, start):
     command = [sys.executable, "-m", "reconcile", "run", "--model", PAIR, "--set", "how=hang", "--out", str(tmp_path)]
     process = start(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)

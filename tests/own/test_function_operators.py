@@ -108,16 +108,6 @@ def test_flex_attention_is_two_products_whatever_its_mask(causal: bool) -> None:
     assert [note for note in trace.notes if note == BLOCK_MASK_NOT_READ] == [BLOCK_MASK_NOT_READ] * causal
 
 
-def test_a_trace_leaves_the_switch_for_flex_attention_alone() -> None:
-    from torch.nn.attention import flex_attention
-
-    from reconcile.adapters.pytorch.tracing.higher_order import DIRECT
-
-    before = getattr(flex_attention, DIRECT)
-    traced(Flex, (1, 2, 128, 16))
-    assert getattr(flex_attention, DIRECT) == before
-
-
 def test_of_attention_with_a_score_mod_the_products_are_known() -> None:
     trace = traced(lambda: Flex(biased=True), (1, 2, 128, 16))
     (op,) = [op for op in trace.ops if op.op == "higher_order.flex_attention"]

@@ -82,18 +82,3 @@ def test_a_model_without_values_runs_on_meta(make: Any) -> None:
     run = reconcile.run(torch=make(), inputs=(torch.ones(5, 8),), counters=["thop", "flop_counter"])
     assert [trace.device for trace in run.result.traces] == ["meta"]
     assert [figure.flops for figure in run.verdict.figures] == [2 * FORWARD]
-
-
-def test_it_is_made_once_more_only_where_weights_could_come() -> None:
-    made: list[int] = []
-
-    def make(model: Any) -> Any:
-        made.append(1)
-        return model(), (torch.ones(5, 8),)
-
-    counts = {}
-    for name, model in (("plain", Plain), ("meta", lambda: Plain().to("meta")), ("hooked", hooked)):
-        made.clear()
-        reconcile.run(torch=functools.partial(make, model), counters=["flop_counter"])
-        counts[name] = len(made)
-    assert counts["plain"] == counts["meta"] < counts["hooked"]

@@ -55,12 +55,6 @@ def test_the_simplest_reading(text: str, claim: str, what: str, matches: int, nu
     assert not found.contradicts
 
 
-def test_macs_that_are_called_flops() -> None:
-    found = of("4.089", "GFLOPS")
-    assert found.best is not None
-    assert (found.state, found.best.what, found.contradicts) == (State.EXPLAINED, "macs", True)
-
-
 def test_the_counter_that_the_source_names_comes_first() -> None:
     near = {**RAN, "readings": [*READINGS, reading(MACS + NORMS + 10, PART, MAC, "another")]}
     wanted = ("4.112", "GMACs")
@@ -101,12 +95,6 @@ def test_a_claim_in_flops_is_answered_in_flops() -> None:
     assert "read as" not in reason
 
 
-def test_digits_that_are_cut_off_are_a_state_of_their_own() -> None:
-    held = {**RAN, "readings": [reading(3_857_973_248, WORK, MAC, "macs")]}
-    assert of("3.8", "G", outcome=held).state is State.CUT
-    assert of("3.9", "G", outcome=held).state is State.EXPLAINED
-
-
 def test_a_model_that_did_not_run_and_a_figure_that_is_none() -> None:
     failed = {"refused": {"torch": "it raised"}, "traces": []}
     assert (of("4.1", "G", outcome=failed).state, of("4.1", "G", outcome=failed).reason) == (State.NOT_RUN, "it raised")
@@ -143,13 +131,6 @@ def test_random_figures_are_explained_as_often_as_chance_says() -> None:
     assert hits / draws == pytest.approx(expected, abs=3 * math.sqrt(expected / draws) + 0.001)
     assert by_chance([], {}) == (0, 0)
     assert by_chance(verdicts, {1: RAN}) == by_chance(verdicts, {1: RAN})
-
-
-def test_random_figures_are_not_explained_by_cutting_digits_off() -> None:
-    held = {**RAN, "readings": [reading(3_857_973_248, WORK, MAC, "macs")]}
-    hits, draws = by_chance([of("3.8", "G", outcome=held)], {1: held}, 3_000)
-    expected = math.log10(3.95 / 3.85) / 2
-    assert hits / draws == pytest.approx(expected, abs=3 * math.sqrt(expected / draws))
 
 
 def test_the_text_of_an_error_is_no_formula_and_no_markup() -> None:

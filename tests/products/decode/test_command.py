@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -78,14 +77,6 @@ def test_four_digits_may_be_ambiguous() -> None:
     assert "Nearest candidates that it is not:" in longer.output
 
 
-def test_few_digits_are_one_reading_and_the_macs_come_first() -> None:
-    done = typed("--model", "gru_demo", "125M")
-    assert done.exit_code == 0
-    assert done.output.startswith("125M for gru_demo is explained:\n\n  124,904,960\n    the work that ran, in MACs")
-    assert len(re.findall(r"^  \d", done.output, re.MULTILINE)) == 1
-    assert "Its digits do not tell this from 125,026,016 (thop, as reported (it counts MACs))" in sentences(done)
-
-
 def test_where_a_saved_total_is_looked_for() -> None:
     done = typed("--model", "gru_demo", "--environment", "current", "25150826")
     assert done.exit_code == 1
@@ -150,12 +141,6 @@ def test_a_model_of_the_users_own(taking: list[RunRequest]) -> None:
     assert request.factories == {"torch": "net:make"}
     assert [(i.shape, i.dtype) for i in request.inputs] == [((1, 3), "int64")]
     assert request.timeout == 5
-
-
-def test_the_counters_of_a_run_can_be_named(taking: list[RunRequest]) -> None:
-    done = typed("--model", "gru_demo", "--counter", "ptflops@aten", "--counter", "torchinfo", "77", baselines=None)
-    assert "this run ends here" in done.output
-    assert [request.counters for request in taking] == [("ptflops@aten", "torchinfo")]
 
 
 def test_options_are_those_of_a_run() -> None:

@@ -15,10 +15,8 @@ from reconcile.core.registry import known_counters
 from reconcile.drift import baselines
 from reconcile.engine.reconcile import Missing
 from reconcile.engine.settle import Collected
-from reconcile.launch.environments import definitions as environments
 from reconcile.launch.request import RunRequest
 from reconcile.products.decode.grammar import Source
-from reconcile.products.decode.hints import unseen
 from reconcile.products.decode.printed_figure import figure
 from reconcile.products.decode.search import Decoded, bounds, search
 from reconcile.products.decode.sources import gather
@@ -295,28 +293,6 @@ def test_an_unknown_counter_is_refused_before_anything_runs(stub: Stub) -> None:
         with pytest.raises(UsageError, match=r"unknown counter 'ptflop@aten'\. Did you mean ptflops@aten"):
             gather(replace(data.request(), counters=("ptflop@aten",)), (data.SAVED,), fresh=is_fresh, take=stub)
     assert not stub.asked
-
-
-def test_a_counter_of_a_package_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A registered counter, whose total is a number that nothing else here has."""
-    thop = known_counters()["thop"]
-    registry = {**known_counters(), "mine": thop._replace(name="mine", default=False)}
-    monkeypatch.setattr("reconcile.products.decode.sources.known_counters", lambda: registry)
-    ledger = next(x for x in fresh().ledgers if isinstance(x, Ledger) and x.counter == "thop")
-    mine = replace(fresh(), ledgers=(ledger._replace(counter="mine", total=987_654_321),))
-    sources, notes = gather(replace(data.request(), counters=("mine",)), (data.SAVED,), take=Stub(mine))
-    best = search("gru_demo", figure("987654321"), sources, notes=notes).matches[0]
-    assert (best.what, best.counter) == ("mine, as reported (it counts MACs)", "mine")
-
-
-def test_environments_that_run_no_named_counter_are_not_proposed() -> None:
-    known = environments.load()
-    old = "torch-1.10.1-thop-2001"
-    sources = [Source("current", fresh())]
-    assert (old in unseen(known, (), sources, (), ("thop",)), unseen(known, (), sources, (), ("torchinfo",))) == (
-        True,
-        (),
-    )
 
 
 def test_saved_data_alone(stub: Stub, tmp_path: Path) -> None:

@@ -43,7 +43,10 @@ def share(model: str, digits: int, sources: Sequence[Source], draws: int) -> flo
     return sum(bool(searching.search(model, figure(text), sources).matches) for text in figures) / draws
 
 
-@pytest.mark.parametrize("digits", BOUNDS)
+DIGITS = [pytest.param(digits, marks=() if digits in (0, 2) else pytest.mark.slow) for digits in BOUNDS]
+
+
+@pytest.mark.parametrize("digits", DIGITS)
 def test_false_positives(digits: int) -> None:
     total = 0.0
     for model in MODELS:
@@ -52,7 +55,7 @@ def test_false_positives(digits: int) -> None:
     assert total <= BOUNDS[digits]
 
 
-@pytest.mark.parametrize("digits", BOUNDS)
+@pytest.mark.parametrize("digits", DIGITS)
 def test_false_positives_of_a_model_in_a_table(digits: int) -> None:
     """With fused attention, norms and a classifier: it has every reading that tables need."""
     load()

@@ -10,7 +10,6 @@ from reconcile.core.records import DUPLICATE, LIVE, POINTWISE
 from reconcile.products.decode.grammar import Source, candidates
 from reconcile.products.decode.printed_figure import figure
 from reconcile.products.decode.search import search
-from tests.drift import takes
 from tests.products.decode import data
 
 BATCH, STEPS = 4, 97
@@ -68,15 +67,6 @@ def test_the_first_of_two_builds_is_a_part() -> None:
     ] == {7_200}
 
 
-def test_a_counter_of_macs() -> None:
-    found = table(Source("now", takes.take()))
-    total = takes.CONV + takes.GRU + takes.DENSE
-    assert found["thop, as reported (it counts MACs)"] == {total}
-    assert found["thop × 2 (it counts MACs)"] == {2 * total}
-    assert found["thop, layer dense"] == {takes.DENSE}
-    assert found["thop × 2, layer dense"] == {2 * takes.DENSE}
-
-
 def test_products_with_and_without_biases() -> None:
     found = table(looped())
     macs, dots, biases = STEPS * 4 * 8 * 3 + 4 * 3 * 5, STEPS * 4 * 3 + 4 * 5, 4 * 5
@@ -108,12 +98,6 @@ def test_layers_of_the_same_amount_are_one_candidate() -> None:
     ops = [data.product(f"op{i}", 2, 3, 5, layer=f"l{i}") for i in range(4)]
     found = table(data.source(data.trace(*ops), batch=1))
     assert found["each of 4 layers: l0, l1, l2, ..., in MACs"] == {30}
-
-
-def test_the_same_reading_in_two_environments_is_one_candidate() -> None:
-    a, b = data.source(data.session(), name="a"), data.source(data.session(), name="b")
-    assert len(candidates([a, b])[0]) == len(candidates([a])[0])
-    assert candidates([a, b])[0][0].where == ("a (tensorflow 1.12.0)", "b (tensorflow 1.12.0)")
 
 
 def test_an_incomplete_trace_says_what_can_be_read_of_it() -> None:

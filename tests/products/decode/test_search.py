@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.core.records import DEAD, FLOP, INITIALIZER, MAC
+from reconcile.core.records import FLOP, MAC
 from reconcile.launch.environments.definitions import load
 from reconcile.products.decode import search as searching
 from reconcile.products.decode.hints import find_reading, origin, unseen
@@ -56,13 +56,6 @@ def test_papers_cut_the_multiply_adds_off(monkeypatch: pytest.MonkeyPatch, text:
     assert among(monkeypatch, text + " FLOPs", Candidate(macs, WORK, MAC, "the work, in MACs")).other_unit
 
 
-@pytest.mark.parametrize(("rank", "unit"), [(PART, MAC), (WORK, FLOP), (REPORTED, MAC), (REPORTED, FLOP)])
-def test_nothing_else_is_cut_off_to_three_digits(monkeypatch: pytest.MonkeyPatch, rank: int, unit: str) -> None:
-    """146M of ShuffleNetV2 was read as half of its work by the convention textbook, cut off."""
-    assert not among(monkeypatch, "146M", Candidate(146_800_000, rank, unit, "x")).matches
-    assert among(monkeypatch, "146.7M", Candidate(146_780_000, rank, unit, "x")).cut
-
-
 def test_nothing_is_cut_off_to_one_digit_or_where_one_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     macs = Candidate(3_857_973_248, WORK, MAC, "the work, in MACs")
     assert not among(monkeypatch, "3G", macs).matches
@@ -71,37 +64,10 @@ def test_nothing_is_cut_off_to_one_digit_or_where_one_rounds(monkeypatch: pytest
     assert (decoded.matches, decoded.cut) == ((rounding,), False)
 
 
-def test_a_doubled_convention_is_no_reading_of_three_digits() -> None:
-    source = data.source(data.trace(data.product("a", 100, 80, 30), data.bias("b", 100, 30)), batch=1)
-    ranks = {c.what: c.rank for c in searching.candidates([source])[0]}
-    for change in ("doubled", "halved", "without biases"):
-        assert ranks[f"the work that ran by the convention all, {change}"] == DERIVED
-
-
 def test_a_total_that_a_counter_printed_comes_before_arithmetic(monkeypatch: pytest.MonkeyPatch) -> None:
     printed = Candidate(2_050, REPORTED, FLOP, "z, as reported", printed=True)
     others = [Candidate(2_050, rank, FLOP, f"a{rank}") for rank in (REPORTED, PART, DERIVED)]
     assert among(monkeypatch, "2050", *others, printed).matches == (printed, *others)
-
-
-INITIALISED = (("Mul", 1024), ("Add", 1024), ("Sub", 1))
-"""What the initialiser of a kernel does: Mul and Add for each element, and one Sub for the range."""
-
-
-def test_printed_initialisers_come_before_products_with_biases() -> None:
-    """Input, Flatten and Dense(1) on 1,024 elements: 2 x 1,024 + 1 of the initialiser and 1 of the loss are also
-    2 x (1,024 + 1), a bias counted as a MAC."""
-    work = data.source(data.trace(data.product("MatMul", 1, 1024, 1), data.bias("BiasAdd", 1, 1)), batch=1)
-    alone = search("net", figure("2050"), [work])
-    assert alone.matches[0].what == "the products that ran in MACs × 2, a bias counted as a MAC"
-    assert alone.doubtful
-    assert not alone.close  # so that the recipes run
-    rows = [("loss/mul", "Mul", 1, DEAD), *((f"k/{op}", op, n, INITIALIZER) for op, n in INITIALISED)]
-    both = search("net", figure("2050"), [work, data.source(data.session("tf.profiler@batch_none", rows), batch=1)])
-    assert both.matches[0].what == "tf.profiler@batch_none, as reported"
-    assert both.matches[0].how.startswith("1 of ops that no output depends on (Mul) + 2,049 of initialisers")
-    assert both.close
-    assert not both.doubtful
 
 
 def test_a_long_number_is_no_coincidence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -91,14 +90,6 @@ def test_what_a_file_lacks_is_one_sentence(tmp_path: Path, text: str, said: str)
     with pytest.raises(UsageError, match=said) as refusal:
         ncu.read_launches(path)
     assert "\n" not in str(refusal.value)
-
-
-def test_a_file_that_is_none(tmp_path: Path) -> None:
-    (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe\x00")
-    os.mkfifo(tmp_path / "pipe.csv")
-    for name in ("none.csv", "bytes.csv", "pipe.csv", "."):
-        with pytest.raises(UsageError, match=r"^(cannot read )?the file of ncu "):
-            ncu.read_launches(tmp_path / name)
 
 
 def test_a_tile_of_nothing_is_none() -> None:

@@ -81,20 +81,6 @@ def test_two_claims_need_no_peak(tmp_path: Path) -> None:
     assert not of(tmp_path, 'claimed = "35%"\n', 'claimed = "33.2%"\n').closed
 
 
-def test_rates_of_one_device_need_no_peak(tmp_path: Path) -> None:
-    found = of(tmp_path, 'flops_per_second = "800T"\ndevices = 4\n', 'flops_per_second = "800T"\ndevices = 8\n')
-    rows = rows_of(found)
-    assert (rows[0], rows[-2]) == (("200 TFLOP/s", "a"), ("100 TFLOP/s", "b"))
-
-
-def test_two_claims_without_a_rate_leave_a_remainder(tmp_path: Path) -> None:
-    first = f'{TF32}claimed = "50.0%"\nflops_per_token = 300\n'
-    assert of(tmp_path, first, f'{A100}claimed = "20.0%"\nflops_per_token = 240\n').closed
-    found = of(tmp_path, first, f'{A100}claimed = "20.0%"\nflops_per_token = 300\n')
-    low, high = found.remainder
-    assert low < Fraction(4, 5) < high < 1
-
-
 @pytest.mark.parametrize(
     ("more", "said"),
     [

@@ -7,11 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 from reconcile.products.mfu.printed_number import claim
-from reconcile.products.mfu.report import data, describe_claim
+from reconcile.products.mfu.report import data
 from reconcile.products.mfu.search import search
 from reconcile.products.mfu.setup import Setup
-from reconcile.report.document.terminal import to_text
-from tests.products.mfu.setups import by_tokens, rated
+from tests.products.mfu.setups import rated
 
 
 def of(claimed: str, setup: Setup) -> dict[str, Any]:
@@ -38,11 +37,3 @@ def test_without_a_peak_there_is_no_mfu() -> None:
     setup = setup_of({"flops_per_second": "800T", "devices": 2}, peaked=False)
     found = of("400TFLOP/s", setup)
     assert (found["state"], found["mfu"], found["hfu"], found["peak"]) == ("explained", None, None, None)
-
-
-def test_a_formula_shows_its_parts_in_the_text() -> None:
-    setup = by_tokens("96000", devices=10)
-    value = Fraction(96000 * 6 * 6738415616, 10 * 9894 * 10**11)
-    shown = to_text(describe_claim(search(claim(f"{float(100 * value):.3f}%"), setup)))
-    assert "6N in place of 6N + 12LhT" in shown
-    assert f"attention -{12 * 32 * 4096 * 4096:,} per token" in shown

@@ -96,12 +96,3 @@ def test_the_table_has_every_column_and_the_page_every_row(tmp_path: Path) -> No
     page = to_markdown(describe_table(found))
     assert [v.row.key for v in found if f"| {v.row.key} |" not in page] == []
     assert "4 rows state their throughput and their model; 4 of them (100.0 %)" in page
-
-
-def test_a_cell_of_a_stranger_is_no_formula_and_no_markup(tmp_path: Path) -> None:
-    path = tmp_path / "claims.csv"
-    path.write_text('id,claimed,claimed_kind,source\n"=HYPERLINK(1)",2%,MFU,"[x](javascript:y) | <b>"\n')
-    found = verdicts(read_claims(path))
-    assert ",=HYPERLINK" not in to_csv(found)
-    assert "<b>" not in to_markdown(describe_table(found))
-    assert "[x](javascript" not in to_markdown(describe_table(found))

@@ -104,12 +104,6 @@ def test_as_many_additions_as_gradients_are_one_too_many() -> None:
     assert (found.state, found.residual) == (State.UNEXPLAINED, -M * N * K)
 
 
-def test_a_division_of_something_else_is_none_either() -> None:
-    rank = [*step(M), add("a", (N, K), WEIGHT_GRADIENT, M - 1), div((N, K + 1))]
-    found = settled([rank], step(1))
-    assert (found.state, found.residual) == (State.UNEXPLAINED, -N * (K + 1))
-
-
 SHARED, GRADIENTS = mm("w", B // M, K, N // 2, calls=M), add("w", (N // 2, K), WEIGHT_GRADIENT, M - 1)
 """What each of two ranks does of a layer that they share, and of its gradient."""
 
@@ -163,23 +157,3 @@ def test_parts_of_gradients_that_a_rank_keeps_are_scaled(rows: int, explained: b
     rank = [*step(M), add("a", (N, K), WEIGHT_GRADIENT, M - 1), div((rows, K))]
     found = settled([rank], step(1))
     assert (found.state, found.residual) == ((State.EXPLAINED, 0) if explained else (State.UNEXPLAINED, -rows * K))
-
-
-@pytest.mark.parametrize("more", [0, 1])
-def test_two_stages_of_two_ranks_each_add_gradients_elsewhere(more: int) -> None:
-    """Each call is done by both ranks of its stage: once more, and nothing explains it."""
-
-    def stage(number: int, calls: int) -> list[TraceRow]:
-        gradients = [
-            add(f"w{number}", (N // 2, K), WEIGHT_GRADIENT, M - 1),
-            add(f"w{number}", (B // M, K), INPUT_GRADIENT, calls),
-        ]
-        return [replace(SHARED, layer=f"w{number}"), mm(f"a{number}", B // M, K, N // 2, calls=M), *gradients]
-
-    one = [mm(f"{layer}{i}", B, K, N) for i in range(2) for layer in "wa"]
-    one += [add(f"a{i}", (B, K), INPUT_GRADIENT) for i in range(2)]
-    found = settled([stage(0, M), stage(1, M + more)], one, count=2)
-    if more:
-        assert found.state is State.UNEXPLAINED
-    else:
-        assert causes(found) == {"replicated": -2 * B * K, "micro-batches": -2 * 2 * (M - 1) * K * N // 2}

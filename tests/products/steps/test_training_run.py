@@ -123,14 +123,6 @@ def test_the_total_is_that_of_counting_every_step(steps: list[list[int]]) -> Non
     assert (running.flops, running.withheld) == (total, "")
 
 
-def test_the_first_step_of_an_optimizer_is_a_kind() -> None:
-    net = Net()
-    first, later = trained(attached(net, convention="all"), net, [[3]] * 3).kinds
-    assert first.metrics is not None
-    assert later.metrics is not None
-    assert later.metrics["flops"] > first.metrics["flops"]
-
-
 def test_an_unexpected_step_is_never_too_small() -> None:
     net = Net()
     running = trained(attached(net), net, [[3, 2], [3, 2]])
@@ -271,11 +263,6 @@ def test_a_compiled_model_is_counted_as_written() -> None:
         running.end()
     running.close()
     assert running.flops == 3 * step(3) + step(5)
-
-
-def test_wrong_options_are_refused_before_training() -> None:
-    with pytest.raises(UsageError, match="mutmal"):
-        TrainingRun(convention="mutmal")
 
 
 @pytest.mark.parametrize(

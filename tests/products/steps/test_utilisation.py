@@ -29,12 +29,6 @@ A100 = 312 * 10**12
 """Dense bf16 of NVIDIA's A100 datasheet."""
 
 
-def test_recomputation_is_in_hfu_and_not_in_mfu() -> None:
-    phases = {"flops/forward": A100, "flops/weight-gradient": 2 * A100, "flops/recomputation": A100}
-    found = utilisation({"flops": 4 * A100, **phases}, 10.0, A100)
-    assert found == {"mfu": 0.3, "hfu": 0.4, "peak": A100}
-
-
 @pytest.mark.parametrize("phase", PHASES)
 def test_each_phase_is_in_both_in_one_or_beside_them(phase: str) -> None:
     """MFU is forward and backward once, HFU adds what is computed again, and nothing is in none of the three."""
@@ -62,16 +56,6 @@ def test_a_step_has_both_with_the_peak_beside_them() -> None:
     assert found["mfu"] == found["hfu"] == nets.MLP_STEP / (A100 / 2)
     assert (found["seconds"], found["peak"]) == (0.5, A100)
     assert step.metrics()["mfu"] == nets.MLP_STEP / (A100 * step.seconds)
-
-
-@pytest.mark.frameworks
-@pytest.mark.parametrize(
-    ("device", "dtype", "said"),
-    [("H1000", "bf16", "is not in the table of peaks"), ("T4", "bf16", "has no peak for 'bf16'")],
-)
-def test_an_unknown_device_is_refused_before_the_step(device: str, dtype: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        reconcile.count(device=device, dtype=dtype)
 
 
 def muon(rows: int, columns: int) -> int:

@@ -99,7 +99,10 @@ def test_the_first_step_is_counted_as_it_runs(watch: Watch, capfd: Any) -> None:
 
 
 @pytest.mark.usefixtures("forked")
-@pytest.mark.parametrize("counters", [(), ("torch.profiler",), ("flop_counter", "torch.profiler")])
+@pytest.mark.parametrize(
+    "counters",
+    [("flop_counter", "torch.profiler"), *(pytest.param(c, marks=pytest.mark.slow) for c in [(), ("torch.profiler",)])],
+)
 def test_a_call_that_is_left_out_is_counted_nowhere(watch: Watch, counters: tuple[str, ...]) -> None:
     """A frozen model begins the step; the trained one is evaluated before it is trained."""
     result, report = watch(EVALUATED, before=[word for name in counters for word in ("--counter", name)])

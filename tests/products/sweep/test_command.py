@@ -32,12 +32,6 @@ def test_a_page_two_tables_and_a_report_each(sweep: Sweep, tmp_path: Path) -> No
     assert sorted((tmp_path / "log").read_text().split()) == ["gru_demo", "net.make"]
 
 
-def test_the_page_says_which_options_made_it(sweep: Sweep, tmp_path: Path) -> None:
-    sweep("gru_demo", "--device", "meta", "--counter", "thop", "--fresh")
-    page = (tmp_path / "sweep" / "README.md").read_text()
-    assert "`reconcile sweep gru_demo --counter thop --device meta`" in page
-
-
 def test_one_definition_in_the_frameworks_of_the_command(sweep: Sweep, tmp_path: Path) -> None:
     assert sweep("net:make", "--frameworks", "torch, jax", "--jobs", "1").exit_code == 0
     page = (tmp_path / "sweep" / "README.md").read_text()

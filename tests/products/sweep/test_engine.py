@@ -188,15 +188,6 @@ def test_what_has_not_begun_is_cancelled_in_any_executor(tmp_path: Path, ran: Ca
     assert ran() == ["a"]
 
 
-def test_an_executor_that_says_that_it_is_lost_ends_the_sweep(tmp_path: Path, ran: Callable[[], list[str]]) -> None:
-    executor = Plain(ready=1)
-    said = r"lost the executor \(no answer\)\. Finished models are saved"
-    with pytest.raises(UsageError, match=said):
-        sweep(tmp_path / "out", executor=executor, lost=lambda: "no answer")
-    assert list(outcomes(tmp_path / "out")) == ["a"]
-    assert executor.ended == [True]
-
-
 @pytest.mark.parametrize(
     "handed", ["", "{", "[]", "3", "null", json.dumps({"outcome": {}, "cost": {}}), json.dumps({"key": "key of z"})]
 )

@@ -141,11 +141,6 @@ def test_a_manner_has_the_options_that_are_not_at_their_defaults(folder: Path) -
     assert manner_of({**asked, "timeout": 5.0, "formulas": ()}, ("md",)).decisive_options == manner.options
 
 
-def test_inputs_are_not_for_pairs() -> None:
-    with pytest.raises(UsageError, match="defines its own inputs"):
-        listing.cells_of("gru_demo", [Input("", (1,), "")])
-
-
 def test_two_models_of_one_name_are_one_or_refused() -> None:
     one, other = Cell("a", model="gru_demo"), Cell("A", model="gru_demo", overrides={"batch": "2"})
     assert distinct([one, one]) == [one]

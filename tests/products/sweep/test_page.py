@@ -140,13 +140,6 @@ def test_unknown_ops_by_how_many_models_they_are_in() -> None:
     assert "Ops whose work is unknown" not in to_markdown(describe_sweep([CLEAN]))
 
 
-def test_the_share_of_those_that_ran_where_some_are_open() -> None:
-    assert "4 of the 5 listed could be built and ran; of these, 50.0 % are reconciled." in to_markdown(
-        describe_sweep(ALL)
-    )
-    assert "are reconciled." not in to_markdown(describe_sweep([CLEAN]))
-
-
 def test_a_reason_once_with_all_the_models_that_it_is_true_of() -> None:
     missing = "ImportError: it requires a library"
     gone = [
