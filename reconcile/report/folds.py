@@ -15,6 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
+from ..core.number_format import number
 from ..core.results import LayerRow
 from ..engine.breakdown import Part
 from ..engine.phases import PhaseRow
@@ -143,6 +144,20 @@ def name_structures(blocks: Sequence[Structure[T]]) -> list[tuple[str, int, str]
             every = block.each + sum(other.each for other in meeting if first.meets(other))
             called.append((block.name, block.count, f", {block.each} of {every} layers"))
     return called
+
+
+def name_lines(alike: Sequence[Fold[T]], few: int) -> list[tuple[str, tuple[T, ...]]]:
+    """The name of each fold with how many lines it stands for, ``block_0..29 × 30``, and these lines; of each block where there
+    are more than ``few`` folds."""
+    named: Iterable[tuple[str, int, str]] = ((each.name, each.count, "") for each in alike)
+    groups: Sequence[Fold[T] | Structure[T]] = alike
+    if len(alike) > few:
+        blocks = list_structures(alike)
+        named, groups = name_structures(blocks), blocks
+    return [
+        ((f"{name} × {number(count)}" if count > 1 else name) + note, group.lines)
+        for group, (name, count, note) in zip(groups, named, strict=True)
+    ]
 
 
 def _first_differing(each: Fold[Any]) -> int | None:

@@ -11,13 +11,13 @@ from operator import attrgetter
 from typing import Any
 
 from ..core.causes import Cause
-from ..core.records import PHASES, Entry, Tensor
+from ..core.records import PHASES, Tensor
 from ..core.results import LayerRow, LedgerResult, Match, TraceResult, TraceRow
 from ..engine.answer import Answer
 from ..engine.phases import PhaseRow
 from ..engine.verdict import CounterVerdict, Verdict
 from .json_statements import statement_data
-from .json_text import OWN_VALUE, Form, RowMaker, fields_of, late_rows, layout, plain, rows_at_once
+from .json_text import OWN_VALUE, Form, RowMaker, fields_of, late_rows, layout, make_form, plain, rows_at_once
 from .view import describe_reason
 
 SCHEMA = 1
@@ -111,10 +111,7 @@ def ledger_data(ledger: LedgerResult, listed: RowMaker = rows_at_once) -> dict[s
 
 
 _mismatch_data = partial(fields_of, names="entry layer op rule source expected reported")
-_entry_form: Form[Entry] = Form(
-    lambda e: ((e.op, e.value, e.calls), (e.id, e.layer)),
-    lambda op, value, calls: {"id": OWN_VALUE, "layer": OWN_VALUE, "op": op, "value": value, "calls": calls},
-)
+_entry_form = make_form("id layer op value calls", own="id layer")
 
 
 def trace_data(result: Answer, trace: TraceResult, listed: RowMaker = rows_at_once) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from operator import attrgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 _quote = json.encoder.encode_basestring_ascii
@@ -39,7 +40,7 @@ class Form(Generic[T]):
     and its own values. ``shared`` makes a row of the first part, with ``OWN_VALUE`` as the placeholder of each value of the
     second."""
 
-    parts: Callable[[T], tuple[tuple[Any, ...], tuple[Any, ...]]]
+    parts: Callable[[T], tuple[tuple[Any, ...], Sequence[Any]]]
     shared: Callable[..., dict[str, Any]]
 
     def __call__(self, record: T) -> dict[str, Any]:
@@ -47,6 +48,28 @@ class Form(Generic[T]):
         values = iter(own)
         row = {key: next(values) if value is OWN_VALUE else value for key, value in self.shared(*common).items()}
         return {key: list(value) if type(value) is LateRows else value for key, value in row.items()}
+
+
+def make_form(names: str, own: str, **makers: Callable[[Any], Any]) -> Form[Any]:
+    """The form of rows with these fields of a record, in this order. Those in ``own`` are its own values; a maker turns the value
+    of a field into JSON data."""
+    keys = names.split()
+    kept = [name for name in keys if name in own.split()]
+    common = [name for name in keys if name not in kept]
+    read_common, read_own = attrgetter(*common), attrgetter(*kept)
+    to_make = [(index, makers[name]) for index, name in enumerate(kept) if name in makers]
+
+    def parts(record: Any) -> tuple[tuple[Any, ...], Sequence[Any]]:
+        values = list(read_own(record))
+        for index, make in to_make:
+            values[index] = make(values[index])
+        return read_common(record), values
+
+    def shared(*values: Any) -> dict[str, Any]:
+        made = {name: makers[name](x) if name in makers else x for name, x in zip(common, values, strict=True)}
+        return {**dict.fromkeys(keys, OWN_VALUE), **made}
+
+    return Form(parts, shared)
 
 
 class LateRows(Generic[T]):

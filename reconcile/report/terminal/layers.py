@@ -21,7 +21,7 @@ from ...engine.breakdown import RESIDUAL, sum_rows, to_the_work
 from .. import folds
 from ..document import Column
 from .columns import COLUMN_GAP, MIN_NAME_WIDTH, Line, lay_out_table, stack_lines
-from .tables import STYLE_OF_STATE, and_more_text, name_times_count
+from .tables import STYLE_OF_STATE, and_more_text
 
 NOT_COMPARED = "not compared: the work here is unknown"
 """Of a counter's value in a layer with an op of unknown work, or of a model without a trace."""
@@ -115,12 +115,7 @@ def _detail_lines(lines: Sequence[LayerLine], homes: dict[str, str], width: int)
 
 
 def _fold_rows(every: Sequence[LayerRow]) -> list[LayerRow]:
-    alike = folds.fold_rows(every)
-    if len(alike) > folds.MAX_UNFOLDED:
-        blocks = folds.list_structures(alike)
-        named = zip(blocks, folds.name_structures(blocks), strict=True)
-        return [sum_rows(name_times_count(name, count) + note, block.lines) for block, (name, count, note) in named]
-    return [sum_rows(name_times_count(each.name, each.count), each.lines) for each in alike]
+    return [sum_rows(*named) for named in folds.name_lines(folds.fold_rows(every), folds.MAX_UNFOLDED)]
 
 
 def _to_add(row: LayerRow, homes: Mapping[str, str]) -> tuple[bool, int]:

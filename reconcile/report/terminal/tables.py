@@ -169,23 +169,6 @@ def _statement_stacked(line: Line) -> Line:
 SHORT_PHASES = {"input-gradient": "input grad", "weight-gradient": "weight grad", "recomputation": "recomputed"}
 
 
-def _phase_rows(table: PhaseTable, limit: int | None) -> list[tuple[str, PhaseRow]]:
-    """Names and rows; layers that are alike share a row, with their sums."""
-    if limit is None:
-        return [(row.layer, row) for row in table.rows]
-    alike = folds.fold_phases(table.rows)
-    if len(alike) <= limit:
-        return [(name_times_count(each.name, each.count), summed_phases(each.name, each.lines)) for each in alike]
-    found = folds.list_structures(alike)
-    named = zip(found, folds.name_structures(found), strict=True)
-    return [(name_times_count(name, n) + note, summed_phases(name, block.lines)) for block, (name, n, note) in named]
-
-
-def name_times_count(name: str, count: int) -> str:
-    """The name of a fold with how many lines it stands for: ``block_0..29 × 30``."""
-    return f"{name} × {number(count)}" if count > 1 else name
-
-
 def phase_view(table: PhaseTable, limit: int | None = MAX_LAYERS_SHOWN, width: int = 80) -> RenderableType:
     """A trace by layer and phase, in SI units; the files have every digit, and also the phases whose total is 0."""
     phases = [phase for phase in table.phases if table.total.flops[phase] or not table.total.known]
@@ -195,8 +178,11 @@ def phase_view(table: PhaseTable, limit: int | None = MAX_LAYERS_SHOWN, width: i
         amounts = [view.phase_cell(row, phase, lambda n: si(n, "").strip()) for phase in phases]
         return [name, *(Text(cell, style=style) for cell in [*amounts, view.phase_ratio(row)])]
 
-    shown_rows, rest = folds.keep_largest(_phase_rows(table, limit), limit, lambda named: sum(named[1].flops.values()))
-    rows = [cells(Text(escape_line(name) or "(no layer)"), row) for name, row in shown_rows]
+    every: Sequence[PhaseRow] = table.rows
+    if limit is not None:  # layers that are alike share a row, with their sums
+        every = [summed_phases(*named) for named in folds.name_lines(folds.fold_phases(table.rows), limit)]
+    shown_rows, rest = folds.keep_largest(every, limit, lambda row: sum(row.flops.values()))
+    rows = [cells(Text(escape_line(row.layer) or "(no layer)"), row) for row in shown_rows]
     if rest:
         rows.append([and_more_text(rest), *(Text() for _ in titles)])
     rows.append(cells(Text("total", style="bold"), table.total, "bold"))
