@@ -80,7 +80,6 @@ def test_the_numbers_of_a_step_are_those_of_mfu_and_hfu(found):
 
 @pytest.mark.frameworks
 def test_one_step_in_both_frameworks():
-    """tests/training/test_pair.py has it of a pair, through workers, layer by layer."""
     tf = pytest.importorskip("tensorflow")
     dense = tf.keras.Sequential(
         [tf.keras.Input((5,), batch_size=3), tf.keras.layers.Dense(4, name="dense")], name="net"
@@ -93,18 +92,14 @@ def test_one_step_in_both_frameworks():
     assert run.table.loc["dense", ["work (tf)", "work (torch)"]].tolist() == [work, work]
 
 
-def test_a_call_has_no_number_for_mfu():
+def test_a_call_has_no_phases_and_no_number_for_mfu():
     call = reconcile.run(torch=net(), inputs="1,1,5,5", counters=["flop_counter"])
     with pytest.raises(NotInResult, match="MFU is of a training step"):
         assert call.mfu_flops
     (trace,) = to_dict(call.result)["traces"]
     assert (trace["mfu_flops"], trace["hfu_flops"]) == (None, None)
-
-
-def test_a_call_has_no_phases():
-    called = reconcile.run(torch=net(), inputs=torch.ones(BATCH, 1, 5, 5), counters=("flop_counter",))
-    assert called.phases.empty
-    assert called.result.pass_ == "forward"
+    assert call.phases.empty
+    assert call.result.pass_ == "forward"
 
 
 def test_files_of_either_pass(found, tmp_path):
