@@ -5,6 +5,7 @@ op_bridge.py adds up the work of each module, and calls ``settle_module`` where 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 from ...core.causes import Cause
@@ -50,6 +51,8 @@ def settle_module(module: UnsettledModule, counter: OpCounter) -> list[Item]:
     kept = [replace(item, ran=_without(item.ran, left_out), only=others) for item in module.items]
     kept += [item for op in module.ran for item in _left_out(op, left_out, counter, holder)]
     rest = _without(missing, left_out)
+    if rest and holder and (inside := _list_inside(module)):
+        return [*module.items, *(_held(op, counter, holder) for op in inside)]
     return [*kept, _gap(module, rest, counter)] if rest else kept
 
 
@@ -61,6 +64,30 @@ def _unran(module: UnsettledModule, counter: OpCounter) -> list[Item]:
     left_out = [item for item in module.items if not item.counted]
     work = sum_works(item.ran * item.times for item in left_out)
     return [*counted, *left_out, *([replace(met, ran=ZERO - work)] if work else [])]
+
+
+def _list_inside(module: UnsettledModule) -> list[Op]:
+    """The ops that ran in those of which the counter met the call alone: the same calls in the trace, or else what is left there
+    once each op that it met is one that ran, by its work. Empty where one is not, or where both are left."""
+    opaque = {op.op for op in module.met if known_work(op) is None}
+    met = Counter[Work]()
+    for op in module.met:
+        met[known_work(op) or ZERO] += op.calls
+    inside: list[Op] = []
+    for op in module.ran:
+        work = known_work(op) or ZERO
+        same = 0 if op.op in opaque else min(met[work], op.calls)
+        met[work] -= same
+        if work and same < op.calls:
+            inside.append(op._replace(calls=op.calls - same))
+    by_name = opaque.intersection(op.op for op in inside)
+    is_other = by_name and not by_name.issuperset(op.op for op in inside)
+    return [] if is_other or any(work and calls for work, calls in met.items()) else inside
+
+
+def _held(op: Op, counter: OpCounter, holder: Op) -> Item:
+    reason = counter.why_not(op) if op.op == holder.op else counter.inside(holder)
+    return unmet(op, known_work(op) or ZERO, Cause.OP_NOT_COUNTED, reason)
 
 
 def _is_contested(name: str, module: UnsettledModule, counter: OpCounter) -> bool:

@@ -174,7 +174,7 @@ def dropped_ops(made: List[Op], kept: List[Op]) -> List[Op]:
     shapes: Dict[Any, int] = Counter()
     gone = [op for op in made if not take(names, kind_of(op))]
     for kind, count in names.items():
-        shapes[kind[1:]] += count
+        shapes[kind[1:]] += max(count, 0)
     return [
         op
         for op in gone
