@@ -95,7 +95,10 @@ def start_workers(
                 own,
                 tasks=tuple(at_point(task, index) for index in range(len(points) or 1) for task in together),
                 lent=lent,
-                brought=_find_worker_packages(framework, own),
+                brought=find_packages(
+                    [(framework.adapter, framework.folder)]
+                    + [(known_counters()[name].module, known_counters()[name].folder) for name in own]
+                ),
                 recipe=known_counters()[own_counters[0]].recipe if own_counters and not request.factories else "",
                 lacking=describe_lacking(framework, request),
                 points=tuple(
@@ -148,14 +151,11 @@ def read_records(
 ) -> tuple[list[Trace | Missing], list[Ledger | Missing]]:
     """Sort the outcomes of all tasks into traces and ledgers, with a ``Missing`` that says why in place of one that failed."""
     traces: list[Trace | Missing] = []
-    for framework in (f for f in meta["frameworks"] if f in outcomes):
-        if TRACE not in outcomes[framework]:
-            continue
-        outcome = outcomes[framework][TRACE]
-        if isinstance(outcome.record, Trace):
-            traces.append(outcome.record)
-        else:
-            traces.append(_make_missing("trace", framework, outcome, request))
+    for framework in meta["frameworks"]:
+        outcome = outcomes.get(framework, {}).get(TRACE)
+        if outcome is not None:
+            record = outcome.record
+            traces.append(record if isinstance(record, Trace) else _make_missing(TRACE, framework, outcome, request))
     ledgers: list[Ledger | Missing] = []
     for name in counters:
         framework = known_counters()[name].framework
@@ -163,10 +163,8 @@ def read_records(
             ledgers.append(make_unseeing(name))
         elif framework in meta["frameworks"]:
             outcome = outcomes[framework][name]
-            if isinstance(outcome.record, Ledger):
-                ledgers.append(outcome.record)
-            else:
-                ledgers.append(_make_missing(name, framework, outcome, request))
+            record = outcome.record
+            ledgers.append(record if isinstance(record, Ledger) else _make_missing(name, framework, outcome, request))
     return traces, ledgers
 
 
@@ -198,12 +196,6 @@ def worker_request(
         quick=request.quick,
         **fields,
     )
-
-
-def _find_worker_packages(framework: Framework, counters: Sequence[str]) -> dict[str, str]:
-    """The packages of outside adapters and counters, each with its folder, in which a worker finds it."""
-    own = ((known_counters()[name].module, known_counters()[name].folder) for name in counters)
-    return find_packages([(framework.adapter, framework.folder), *own])
 
 
 def describe_lacking(framework: Framework, request: RunRequest) -> str:
