@@ -207,11 +207,12 @@ class Flops:
         it is more or partly unknown.  Returns the FLOPs by framework.
         """
         from .api import fixture
+        from .core.conventions import NAMED, choose
         from .core.errors import UsageError
         from .launch.request import run_request
 
         try:
-            chosen = fixture.find_convention(convention)
+            chosen = choose(convention, NAMED) if isinstance(convention, str) else convention
             asked = {"pass_": pass_, "optimizer": optimizer, **fixture.pop_options(params, Flops.check)}
             if isinstance(model, (str, Path)):
                 if inputs is not None:

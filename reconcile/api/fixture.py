@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..core.conventions import NAMED, Convention, Conventions, choose
+from ..core.conventions import Convention, Conventions
 from ..core.errors import UsageError, check_names, unknown
 from ..core.framework import adapter_of
 from ..core.option import PYTEST
@@ -90,11 +90,6 @@ def describe_accepted(done: Checked) -> Iterator[str]:
         yield from details(done.drift)
     if done.kept:
         yield f"kept: {done.kept.name}"
-
-
-def find_convention(convention: str | Convention) -> Convention:
-    """The convention of this name, or the one at hand. Raises UsageError."""
-    return choose(convention, NAMED) if isinstance(convention, str) else convention
 
 
 def complete_traces(found: Collected, framework: str) -> list[Trace]:

@@ -86,10 +86,7 @@ def short(value: object, limit: int = 60) -> str:
 
 def describe_error(error: BaseException) -> str:
     """An error from other people's code as half a sentence: its type, and the first line of its message if it has one."""
-    try:
-        line = first_line(error).rstrip(".")
-    except Exception:  # its own __str__ may be broken
-        line = ""
+    line = first_line(error).rstrip(".")
     kind = type(error).__name__
     return f"{kind}: {line}" if line else kind
 

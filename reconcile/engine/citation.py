@@ -9,13 +9,7 @@ from ..core.number_format import format_count, format_signed, number, si
 from ..core.records import CALLED_ONCE, DECODE, MAC, NOT_CALLED_AGAIN, PREFILL, TRAINING
 from ..core.registry import known_counters, title
 from ..core.results import Adjustment, LedgerResult, RunResult, Statement, TraceResult
-from ..core.work import COMPONENTS
 from ..work.attention_masks import is_taken_whole
-
-
-def only_macs(convention: Convention) -> bool:
-    """Whether the convention counts multiply-adds and nothing else, so that its FLOPs can also be given in MACs."""
-    return bool(convention.mac) and not any(convention.weight(name) for name in COMPONENTS if name != "mac")
 
 
 def quantity(flops: int, macs: int | None) -> str:

@@ -16,6 +16,7 @@ from ..core.number_format import number, percent
 from ..core.records import CALLED_WITH, OWN_STEP
 from ..core.registry import known_counters, title
 from ..core.results import LedgerResult, RunResult, Statement, TraceResult
+from ..core.work import COMPONENTS
 from . import citation
 from .breakdown import RESIDUAL
 
@@ -246,8 +247,8 @@ def _make_figure(result: RunResult, traces: Sequence[TraceResult], counters: Ite
     verdicts = [v for v in counters if v.ledger.framework in frameworks]
     exact = [v.ledger for v in verdicts if v.exact]
     flops = traces[0].totals[convention.name]
-    macs = None
-    if citation.only_macs(convention):
+    macs = None  # a number of multiply-adds alone can also be given in MACs
+    if convention.mac and not convention.weighs(set(COMPONENTS) - {"mac"}):
         macs = sum(row.work.mac - (row.work.masked if convention.masked else 0) for row in traces[0].rows)
     inputs = citation.inputs(result.inputs, frameworks)
     batch = _batch_parameter(result.params)

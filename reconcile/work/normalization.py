@@ -49,11 +49,6 @@ def variance(n_in: int, n_out: int) -> Work:
     return mean(n_in, n_out) + Work(add=n_in, mul=n_in) + mean(n_in, n_out)
 
 
-def _moments_and_scale(rows: int, n: int) -> Work:
-    """x -> (x - mean) / sqrt(var + eps): variance (which centres x); eps: add R; rsqrt: special R; scale: mul Rn."""
-    return variance(rows * n, rows) + Work(add=rows, special=rows, mul=rows * n)
-
-
 def layer_norm(rows: int, n: int, weight: bool, bias: bool) -> Work:
     """Mean add R(n-1) div R; centre add Rn; square mul Rn; variance add R(n-1) div R; eps add R; rsqrt special R;
     scale mul Rn; weight mul Rn; bias add Rn.
@@ -62,9 +57,12 @@ def layer_norm(rows: int, n: int, weight: bool, bias: bool) -> Work:
     between the variance and the output. Group norm is the same with R = B*groups, n = C/groups * spatial
     (the definition: ATen folds its affine part into one scale and shift per channel).
     """
-    if rows * n == 0:
+    size = rows * n
+    if size == 0:
         return Work()
-    return _moments_and_scale(rows, n) + Work(mul=rows * n if weight else 0, add=rows * n if bias else 0)
+    return variance(size, rows) + Work(
+        add=rows + (size if bias else 0), special=rows, mul=size + (size if weight else 0)
+    )
 
 
 def rms_norm(rows: int, n: int, weight: bool) -> Work:
