@@ -135,10 +135,7 @@ def _work(data: bytes, path: Path, inputs: Any) -> None:
 
     from reconcile.adapters.onnx import load as load_onnx
     from reconcile.adapters.onnx import trace as trace_onnx
-    from reconcile.core.conventions import BUILT_IN
     from reconcile.core.protocol import ModelFile
-    from reconcile.core.records import from_json, to_json
-    from reconcile.work import UnknownWork, work_of
 
     path.write_bytes(data)
     file = ModelFile(str(path), "onnx", len(data))
@@ -146,8 +143,16 @@ def _work(data: bytes, path: Path, inputs: Any) -> None:
         model, _ = load_onnx.load(file, inputs or None)
     except (onnx.checker.ValidationError, RuntimeError):  # ONNX' own words, of which model_file.py makes a sentence
         return
-    trace = from_json(to_json(trace_onnx.trace(model)))
-    for op in trace.ops:
+    check_trace(trace_onnx.trace(model))
+
+
+def check_trace(taken: Any) -> None:
+    """Raises Wrong for a trace, as home reads it back, with sizes, calls or work that are no whole numbers from 0 up."""
+    from reconcile.core.conventions import BUILT_IN
+    from reconcile.core.records import from_json, to_json
+    from reconcile.work import UnknownWork, work_of
+
+    for op in from_json(to_json(taken)).ops:
         if type(op.calls) is not int or op.calls < 0:
             raise Wrong("an op is called less than never")
         for tensor in (*op.inputs, *op.outputs):
