@@ -26,7 +26,7 @@ from .functions.explain import Functions, TakeTrace, refuse_functions
 from .request import find_source, framework, name_model
 
 LAYERS = 4
-"""The layers of a configuration that is a class's default: the first and a second of each kind."""
+"""The layers of a configuration that is a class's default: so many, or as many as have one of each kind."""
 Configurations = Mapping[str, Mapping[str, Any]]
 """The settings of each configuration, by its name."""
 
@@ -60,14 +60,16 @@ def list_configurations(named: Sequence[str], longest: int) -> dict[str, Mapping
 
 
 def make_default(model_type: str, longest: int) -> dict[str, Any]:
-    """The settings of a class's default with ``LAYERS`` layers, and no fewer positions than ``longest``."""
+    """The settings of a class's default with few layers, one of each kind among them, and positions for ``longest`` tokens."""
     from transformers import AutoConfig
 
     config = AutoConfig.for_model(model_type)
     text = config.get_text_config()
+    kinds = list(getattr(text, "layer_types", None) or [])
+    most = next((n for n in range(LAYERS, len(kinds)) if set(kinds[:n]) == set(kinds)), LAYERS)
     stated = {name: getattr(text, name, None) for letter in ("L", "positions") for name in FIELDS[letter]}
     sizes = {
-        name: min(value, LAYERS) if name in FIELDS["L"] else max(value, longest)
+        name: min(value, most) if name in FIELDS["L"] else max(value, longest)
         for name, value in stated.items()
         if isinstance(value, int)
     }

@@ -90,8 +90,8 @@ def conform(
     chosen, refused = (every, []) if named else choose_known(every, asked, most)
     cells = list(fill_cells(chosen, asked, tokens, timeout, lambda line: None if quiet else say(line, err=True)))
     note = (
-        f"{len(chosen)} configurations; those without a file are the defaults of their classes with {LAYERS} layers at most. "
-        f"{find_versions()}. The letters are those of reconcile explain formula."
+        f"{len(chosen)} configurations; those without a file are the defaults of their classes with {LAYERS} layers, or as many "
+        f"as have one of each kind. {find_versions()}. The letters are those of reconcile explain formula."
     )
     page = describe_cells(list(asked.functions), cells, refused, note)
     if formats == "md":

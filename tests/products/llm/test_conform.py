@@ -97,6 +97,16 @@ def test_a_configuration_is_a_file_or_a_type(monkeypatch: pytest.MonkeyPatch, tm
             list_configurations(wrong, 80)
 
 
+@pytest.mark.parametrize(("kinds", "layers"), [([], 4), (["a"] * 9, 4), (["a"] * 5 + ["b"] * 9, 6), (["a", "b"], 2)])
+def test_a_default_has_a_layer_of_each_kind(kinds: list[str], layers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = SimpleNamespace(num_hidden_layers=len(kinds) or 9, layer_types=kinds, max_position_embeddings=8)
+    config.get_text_config = lambda: config
+    auto = SimpleNamespace(AutoConfig=SimpleNamespace(for_model=lambda _type: config))
+    monkeypatch.setitem(sys.modules, "transformers", auto)
+    expected = {"model_type": "small", "num_hidden_layers": layers, "max_position_embeddings": 80}
+    assert conform.make_default("small", 80) == expected
+
+
 @pytest.mark.parametrize(
     ("quote", "verdict"),
     [
