@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reconcile.align.alignment import ROOT, Alignment
 from reconcile.align.automatic import align_layers, count_matches, layers_of, lone, together
-from reconcile.align.partners import CROSSED, NO_LAYER_FITS, SEVERAL_LAYERS_FIT
+from reconcile.align.partners import CROSSED, SEVERAL_LAYERS_FIT
 from reconcile.core.conventions import BUILT_IN
 from reconcile.core.records import Trace
 from reconcile.core.results import Match
@@ -83,28 +83,12 @@ def test_names_may_stand_in_another_order_on_the_other_side() -> None:
     assert [row.layer for row in rows] == ["value", "key", "query"]
 
 
-def test_identical_layers_of_one_number_are_matched_in_order() -> None:
-    tf, torch = [(f"dense_{i}", 4, 4) for i in range(1, 6)], [(f"net.{2 * i}", 4, 4) for i in range(5)]
-    assert matched(align_layers(*pair(tf, torch))) == {a[0]: b[0] for a, b in zip(tf, torch, strict=True)}
-
-
 def test_one_identical_layer_more_is_a_tie_and_no_evidence() -> None:
     tf, torch = [(f"dense_{i}", 4, 4) for i in range(5)], [(f"net.{i}", 4, 4) for i in range(6)]
     rows = align_layers(*pair(tf, torch))
     assert matched(rows) == {}
     assert {row.comment for row in rows} == {SEVERAL_LAYERS_FIT}
     foots(*pair(tf, torch), rows)
-
-
-@pytest.mark.parametrize("where", range(5))
-def test_a_layer_put_in_is_a_row_of_its_own(where: int) -> None:
-    tf = [(f"dense_{i}", i + 2, i + 3) for i in range(4)]
-    torch = [(f"net.{i}", i + 2, i + 3) for i in range(4)]
-    torch.insert(where, ("net.new", 50, 50))
-    rows = align_layers(*pair(tf, torch))
-    assert matched(rows) == {f"dense_{i}": f"net.{i}" for i in range(4)}
-    assert [(row.layer, row.comment) for row in rows if not row.by] == [("torch:net.new", NO_LAYER_FITS)]
-    assert rows[where].layer == "torch:net.new"
 
 
 def test_a_convolution_of_another_stride_is_found_by_its_filter() -> None:
@@ -244,15 +228,6 @@ def test_blank_sides(sides: tuple[Sequence[Layer], Sequence[Layer]]) -> None:
     rows = align_layers(*pair(*sides))
     assert [row.by for row in rows] == [""] * (len(sides[0]) + len(sides[1]))
     foots(*pair(*sides), rows)
-
-
-@settings(max_examples=20)
-@given(LAYERS, LAYERS)
-def test_nothing_is_lost_whatever_the_models(tf: list[Layer], torch: list[Layer]) -> None:
-    traces = pair(tf, torch)
-    rows = align_layers(*traces)
-    foots(*traces, rows)
-    assert align_layers(*traces) == rows
 
 
 @settings(max_examples=20)
