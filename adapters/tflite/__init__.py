@@ -12,6 +12,7 @@ FRAMEWORK = Framework(
     help="TensorFlow Lite model.",
     metavar="FILE.tflite",
     extra="tf",
+    newest_python=(3, 14),
     files=(("tflite", "a TensorFlow Lite model"),),
     loader=".adapters.tflite.load",
     factories=False,

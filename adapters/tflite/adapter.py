@@ -16,6 +16,10 @@ class Adapter(adapter.Adapter):
         """A model is a file."""
         return False
 
+    def owns(self, value: Any) -> bool:
+        """What TensorFlow makes is TensorFlow's own."""
+        return False
+
     def capture(self, request: Any, pair: Any) -> Capture:
         """See Adapter.capture."""
         return Capture(request, pair)

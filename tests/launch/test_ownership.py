@@ -63,7 +63,7 @@ def everything(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("value", "owner"), CASES)
 def test_its_class_says_so_in_every_order(value: Any, owner: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     records = dict(frameworks())
-    for names in itertools.permutations(("tf", "torch", "jax", "onnx")):
+    for names in itertools.permutations(("tf", "torch", "jax", "onnx", "tflite")):
         monkeypatch.setattr(ownership, "frameworks", lambda names=names: {name: records[name] for name in names})
         found = ownership.owner_of(value)
         assert (found.name if found is not None else None) == owner
