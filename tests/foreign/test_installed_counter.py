@@ -43,13 +43,8 @@ FAULTS = {
         "    return replace(made, items=tuple(replace(i, ran=i.ran + i.ran) for i in made.items))",
         "amounts follow from evidence",
     ),
-    "a training step that it does not see": (
-        "__init__.py",
-        'blind="sees the forward pass only"',
-        'blind=""',
-        "training",
-    ),
-}
+    "a training step that it does not see": ("__init__.py", 'blind="sees the forward pass only"', 'blind=""', "training"),
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

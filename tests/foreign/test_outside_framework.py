@@ -98,13 +98,10 @@ def test_a_model_of_it_against_one_of_pytorch(installed: Path, tmp_path: Path) -
     ("point", "why"),
     [
         ("numpy = reconcile_numpy:FRAMEWORKS", "it cannot be loaded (AttributeError: "),
-        (
-            "numpy = reconcile_nampy:FRAMEWORK",
-            "it cannot be loaded (ModuleNotFoundError: No module named 'reconcile_nampy')",
-        ),
+        ("numpy = reconcile_nampy:FRAMEWORK", "it cannot be loaded (ModuleNotFoundError: No module named 'reconcile_nampy')"),
         ("numpy = reconcile_numpy:Adapter", "it is not a Framework record"),
     ],
-)
+)  # fmt: skip
 def test_an_entry_point_that_is_wrong(
     installed: Path, registered: Callable[[Path], None], point: str, why: str
 ) -> None:

@@ -83,11 +83,7 @@ BROKEN = {
         "run_options=",
         'framework_fields=(("torch", "rank", ""),), run_options=',
     ),
-    "a field of another type": (
-        "__init__.py",
-        "run_options=",
-        'framework_fields=(("torch", "steps", True),), run_options=',
-    ),
+    "a field of another type": ("__init__.py", "run_options=", 'framework_fields=(("torch", "steps", True),), run_options='),
     "a field that no counter has": (
         "__init__.py",
         "run_options=",
@@ -108,7 +104,7 @@ BROKEN = {
         'options=("reconcile.products.files.options:OPTIONS",), run_options=',
     ),
     "an option that is taken": ("run_options.py", 'option("--note"', 'option("--quiet"'),
-}
+}  # fmt: skip
 """What is wrong: the file, its text, and what stands in place of that."""
 
 

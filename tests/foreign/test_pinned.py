@@ -90,34 +90,3 @@ def test_what_an_environment_is_not_for(models: Repository) -> None:
         "TensorFlow 1.12.0 has no tf.function, which a model without a pair file needs: write one (see `reconcile zoo new`) "
         "and run it with --counter tf.profiler@session."
     )
-
-
-POOLED = """
-    from collections import OrderedDict
-    from torch import nn, ones
-
-    def make():
-        parts = [("norm", nn.BatchNorm2d(3)), ("leaky", nn.LeakyReLU())]
-        parts += [("up", nn.Upsample(scale_factor=2, mode="bilinear", align_corners=False))]
-        parts += [("pool", nn.AdaptiveAvgPool2d((4, 2))), ("flat", nn.Flatten()), ("fc", nn.Linear(24, 4))]
-        return nn.Sequential(OrderedDict(parts)).eval(), ones(1, 3, 9, 8)
-"""
-
-
-@pytest.mark.parametrize(
-    ("environment", "dense"), [("torch-1.10.1-thop-2001", 4 * (24 + 23 + 1)), ("torch-1.10.1-thop-2005", 4 * 24)]
-)
-def test_an_old_thop_counts_by_its_own_hooks(models: Repository, environment: str, dense: int) -> None:
-    """Every entry is what the rules of its release expect: a window of 18 / 4 rows is 4, one of 16 / 2 columns 8."""
-    models.write(pooled=POOLED)
-    asked = ("--counter", "thop", "--environment", environment)
-    data = models.report("pooled.make", "--torch", "pooled:make", *asked)
-    (ledger,) = data["ledgers"]
-    assert {entry["layer"]: entry["value"] for entry in ledger["entries"]} == {
-        "norm": 2 * 216,
-        "leaky": 216,
-        "up": 11 * 864,
-        "pool": 24 * (4 * 8 + 1),
-        "fc": dense,
-    }
-    assert (ledger["state"], ledger["mismatches"], ledger["unchecked"]) == ("explained", [], 0)

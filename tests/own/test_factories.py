@@ -67,13 +67,10 @@ CASES = [
     ("bad:riases", "bad has no 'riases' (bad:riases). Did you mean raises?"),
     ("bda:raises", "there is no module bda (bda:raises)"),
     ("bad.deep:raises", "there is no module bad.deep (bad.deep:raises)"),
-    (
-        "lacking:make",
-        "needs the package not_there_either, which is not installed in this environment (lacking.py, line 2).",
-    ),
+    ("lacking:make", "needs the package not_there_either, which is not installed in this environment (lacking.py, line 2)."),
     ("broken:make", "importing broken raised SyntaxError: invalid syntax (broken.py, line 2)."),
     ("net:linear", "returned a model without example inputs: return (model, inputs)"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("where", "said"), CASES, ids=[where for where, _ in CASES])

@@ -39,17 +39,13 @@ class Derived(nn.Module):
 WAYS: dict[str, tuple[Callable[[], nn.Module], int, int]] = {
     # the model, the multiply-adds of values, and those of tangents
     "a linear layer": (lambda: Derived(lambda model, x: model.layer(x)), LINEAR, 2 * LINEAR),
-    "a convolution": (
-        lambda: Derived(lambda model, x: model.convolution(x[:, None]).relu()),
-        CONVOLUTION,
-        2 * CONVOLUTION,
-    ),
+    "a convolution": (lambda: Derived(lambda model, x: model.convolution(x[:, None]).relu()), CONVOLUTION, 2 * CONVOLUTION),
     "no tangent beside": (
         lambda: Derived(lambda model, x: model.layer(x).softmax(-1), lambda model, x: model.layer(x)),
         2 * LINEAR,
         2 * LINEAR,
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("convention", ["matmul", pytest.param("all", marks=pytest.mark.slow)])

@@ -37,24 +37,18 @@ def test_a_users_file_comes_behind_those(tmp_path: Path) -> None:
         (GOOD + "pyton = 1", "unknown key 'pyton'; the keys are title, python, frameworks, requirements"),
         (GOOD.replace('title = "TensorFlow 2.15.1"', ""), "the key title is missing"),
         (GOOD.replace('python = "3.11"', "python = 3.11"), "python must be text, not 3.11"),
-        (
-            GOOD.replace('python = "3.11"', 'python = "3.11.7"'),
-            "python must be a version such as 3.11 or the word current",
-        ),
+        (GOOD.replace('python = "3.11"', 'python = "3.11.7"'), "python must be a version such as 3.11 or the word current"),
         (GOOD.replace('["tf"]', '"tf"'), "frameworks must be a list of texts"),
         (GOOD.replace('["tf"]', '["mxnet"]'), "frameworks must be some of tf, torch, jax"),
         (GOOD.replace('["tf"]', "[]"), "frameworks must be some of tf, torch"),
         (GOOD.replace("==2.15.1", "=2.15.1"), "requirements: 'tensorflow=2.15.1' is not a requirement"),
-        (
-            GOOD + 'over = "current"',
-            'over must be "current" or left out, and python must be "current" if you give over',
-        ),
+        (GOOD + 'over = "current"', 'over must be "current" or left out, and python must be "current" if you give over'),
         (GOOD.replace('"3.11"', '"current"') + 'over = "3.11"', 'over must be "current" or left out'),
         (GOOD + 'unasked = "no"', "unasked must be true or false, not 'no'"),
         (GOOD.replace('["tf-2.15.1"]', '["a/b"]'), r"table \[a/b\]: a name has only letters"),
         (GOOD.replace('["tf-2.15.1"]', "[current]"), r"table \[current\]: this name is built in"),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_is_wrong_is_named_with_table_and_key(tmp_path: Path, text: str, says: str) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(text)
@@ -83,13 +77,7 @@ BESIDE_TORCH = ("numpy", "setuptools")
     ("with_", "python", "name", "frameworks", "added"),
     [
         (("tensorflow==2.15.1",), "3.11", "tensorflow-2.15.1-py3.11", ("tf",), ()),
-        (
-            ("tensorflow==1.13.2", "protobuf<3.20"),
-            "3.6",
-            "tensorflow-1.13.2+protobuf-lt3.20-py3.6",
-            ("tf",),
-            ("numpy<2",),
-        ),
+        (("tensorflow==1.13.2", "protobuf<3.20"), "3.6", "tensorflow-1.13.2+protobuf-lt3.20-py3.6", ("tf",), ("numpy<2",)),
         (("tensorflow-cpu==2.4.4",), "3.8", "tensorflow-cpu-2.4.4-py3.8", ("tf",), OF_OLD_TENSORFLOW),
         (("tensorflow~=2.11.0",), "3.9", "tensorflow-like2.11.0-py3.9", ("tf",), OF_OLD_TENSORFLOW),
         (("tensorflow==2.8.*",), "3.9", "tensorflow-2.8.--py3.9", ("tf",), OF_OLD_TENSORFLOW),
@@ -99,17 +87,11 @@ BESIDE_TORCH = ("numpy", "setuptools")
         (("torch==2.5", "setuptools"), "3.12", "torch-2.5+setuptools-py3.12", ("torch",), ("numpy",)),
         (("torch==2.5",), "3.12", "torch-2.5-py3.12", ("torch",), BESIDE_TORCH),
         (("torch==2.14.1",), "3.11", "torch-2.14.1-py3.11", ("torch",), BESIDE_TORCH),
-        (
-            ("thop==0.1.0.post2207010342",),
-            "3.11",
-            "thop-0.1.0.post2207010342-py3.11",
-            ("torch",),
-            ("torch", *BESIDE_TORCH),
-        ),
+        (("thop==0.1.0.post2207010342",), "3.11", "thop-0.1.0.post2207010342-py3.11", ("torch",), ("torch", *BESIDE_TORCH)),
         (("TensorFlow_CPU==2.16", "torch"), "3.11", "TensorFlow_CPU-2.16+torch-py3.11", ("tf", "torch"), BESIDE_TORCH),
         (("mylib>=1,<2",), "3.11", "mylib-ge1-lt2-py3.11", ("tf", "torch", "jax"), BESIDE_TORCH),
     ],
-)
+)  # fmt: skip
 def test_adhoc(
     with_: tuple[str, ...], python: str, name: str, frameworks: tuple[str, ...], added: tuple[str, ...]
 ) -> None:

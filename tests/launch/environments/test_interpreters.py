@@ -80,13 +80,6 @@ def test_the_real_uv_passes_over_a_shim_that_fails_or_lies(bare: Path, interpret
         find(ANOTHER)
 
 
-def test_a_missing_interpreter_says_where_was_looked(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interpreters, "uv_command", uv_with(bare / "uv.py"))
-    with pytest.raises(EnvironmentError_, match=r"no Python 3\.4 on PATH, through uv or under pyenv's root") as caught:
-        find("3.4")
-    assert str(bare) not in str(caught.value)
-
-
 def test_uv_beside_the_interpreter_on_path_a_module_or_missing(
     tmp_path: Path, interpreter: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

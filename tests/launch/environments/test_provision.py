@@ -54,12 +54,6 @@ def test_current_is_the_running_interpreter_and_asks_no_uv(uv: Uv) -> None:
     assert not log.exists()
 
 
-def test_the_running_version_with_packages_is_an_environment(uv: Uv) -> None:
-    uv()
-    env = Environment("mine", "Mine", "current", ("tf",), ("six",))
-    assert ensure(env) == folder_of(env) / "bin" / "python"
-
-
 def test_packages_over_running_ones_come_alone_and_find_those(uv: Uv) -> None:
     log = uv()
     env = Environment("mine", "Mine", "current", ("tf",), ("six==1.16.0",), over="current")
@@ -98,14 +92,11 @@ def test_what_is_not_whole_is_made_again(uv: Uv, lacking: str) -> None:
             "uv: No solution found when resolving dependencies; Because a, b",
         ),
         ("  × No solution found:\n  ╰─▶ Because there is none.", "uv: No solution found; Because there is none"),
-        (
-            "error: Failed to fetch: `u`\n  Caused by: refused\n  Caused by: refused",
-            "uv: Failed to fetch: `u`; refused",
-        ),
+        ("error: Failed to fetch: `u`\n  Caused by: refused\n  Caused by: refused", "uv: Failed to fetch: `u`; refused"),
         ("one\nsomething odd", "uv: something odd"),
         ("", "uv: ended with status 2"),
     ],
-)
+)  # fmt: skip
 def test_a_failed_install_gives_uvs_reason_and_leaves_nothing(uv: Uv, stderr: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "stderr").write_text(stderr)
     uv(f"cat {tmp_path / 'stderr'} >&2; exit 2")

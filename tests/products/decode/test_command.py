@@ -12,7 +12,6 @@ from click.testing import CliRunner, Result
 from reconcile.cli import cli
 from reconcile.core.errors import UsageError
 from reconcile.engine.settle import Collected
-from reconcile.launch.options import by_parameter, model_options
 from reconcile.launch.request import RunRequest
 from reconcile.products.decode import sources
 from tests.products.decode import data
@@ -141,14 +140,6 @@ def test_a_model_of_the_users_own(taking: list[RunRequest]) -> None:
     assert request.factories == {"torch": "net:make"}
     assert [(i.shape, i.dtype) for i in request.inputs] == [((1, 3), "int64")]
     assert request.timeout == 5
-
-
-def test_options_are_those_of_a_run() -> None:
-    """Whatever names a model, its inputs and where it runs, for every framework."""
-    known = {parameter.name for parameter in cli.get_command(None, "decode").params}  # type: ignore[arg-type, union-attr]
-    wanted = {"model", "inputs", "signature", "trust_file", "overrides", "file", "with_", "python", *model_options()}
-    assert wanted - known == set()
-    assert wanted - set(by_parameter()) == set()
 
 
 def test_bad_usage() -> None:

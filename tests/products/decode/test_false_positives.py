@@ -18,8 +18,6 @@ from reconcile.products.decode.false_positives import by_chance
 from reconcile.products.decode.grammar import Source
 from reconcile.products.decode.printed_figure import figure
 from reconcile.products.decode.readings import PART, WORK, Candidate
-from reconcile.products.decode.report import describe_decoded
-from reconcile.report.document.terminal import to_text
 from reconcile.work import load
 from tests.products.decode import data
 from tests.products.decode.vit import Vit
@@ -108,11 +106,3 @@ def test_the_table_of_the_page_is_computed() -> None:
             assert every is not None
             cells.append(f"{probability(strict)} ({probability(every)})")
         assert f"| {model} | {len(table)} | {' | '.join(cells)} |" in DOC
-
-
-def test_the_answer_says_it() -> None:
-    sources = data.saved("resnet50")
-    macs = next(c.value for c in data.candidates(sources)[0] if c.plain)
-    decoded = searching.search("resnet50", figure(f"{macs:.2e}"), sources)
-    assert decoded.chance is not None
-    assert f"{probability(decoded.chance)} are explained too" in " ".join(to_text(describe_decoded(decoded)).split())

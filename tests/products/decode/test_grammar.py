@@ -8,8 +8,6 @@ from dataclasses import replace
 from reconcile.core.conventions import BUILT_IN, Convention
 from reconcile.core.records import DUPLICATE, LIVE, POINTWISE
 from reconcile.products.decode.grammar import Source, candidates
-from reconcile.products.decode.printed_figure import figure
-from reconcile.products.decode.search import search
 from tests.products.decode import data
 
 BATCH, STEPS = 4, 97
@@ -138,9 +136,3 @@ def test_arithmetic_shown_is_right() -> None:
             assert eval(bare) == int(right.replace(",", "")) == candidate.value, candidate
             checked += 1
     assert checked > 50
-
-
-def test_plus_one_is_for_exact_numbers() -> None:
-    sources = [data.source(data.session())]
-    assert search("toy", figure("8299"), sources).values == (8_299,)
-    assert search("toy", figure("8.30k"), sources).values == (8_298,)

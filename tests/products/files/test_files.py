@@ -189,16 +189,12 @@ SIZES = ("--input", "1,1,20,16")
 CALLED_ONCE = {"tf.profiler@function": 0}
 KINDS: dict[str, tuple[tuple[str, ...], dict[str, int], str]] = {
     # what is typed, the counters that say another number than of the zoo's model, and the cause of the first of these
-    "Keras and an exported program": (
-        ("--tf", "gru_demo.keras", "--torch", "gru_demo.pt2"),
-        {"thop": 0},
-        "call-not-seen",
-    ),
+    "Keras and an exported program": (("--tf", "gru_demo.keras", "--torch", "gru_demo.pt2"), {"thop": 0}, "call-not-seen"),
     "HDF5": (("--tf", "gru_demo.h5"), {}, ""),
     "a SavedModel": (("--tf", "gru_demo_saved"), CALLED_ONCE, "body-not-entered"),
     "an open batch": (("--tf", "gru_demo_open", *SIZES), CALLED_ONCE, "body-not-entered"),
     "a frozen graph": (("--tf", "gru_demo_frozen.pb"), {}, ""),
-}
+}  # fmt: skip
 OTHER_GRAPH = {"an open batch": ("tf.profiler@frozen",), "a frozen graph": TF}
 """Kinds that TensorFlow optimises otherwise, and counters of the optimised graph."""
 

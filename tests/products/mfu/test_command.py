@@ -60,10 +60,7 @@ def test_a_table_is_a_page_and_a_file(stub: Stub, tmp_path: Path) -> None:
     ("words", "said"),
     [
         (["-50%", *RATE], "the claim '-50%' is negative"),
-        (
-            ["50%", *H100, "--step-seconds", "0", "--tokens-per-step", "5", "--flops-per-token", "3"],
-            "--step-seconds is '0'",
-        ),
+        (["50%", *H100, "--step-seconds", "0", "--tokens-per-step", "5", "--flops-per-token", "3"], "--step-seconds is '0'"),
         (["50%", *H100, "--step-seconds", "2", "--flops-per-token", "3"], "a step needs both"),
         (["50%", *H100, "--tokens-per-second", "2"], "give either --flops-per-token or --config"),
         (["50%", *RATE, "--tokens-per-second", "2"], "leave tokens and steps out"),
@@ -78,6 +75,6 @@ def test_a_table_is_a_page_and_a_file(stub: Stub, tmp_path: Path) -> None:
         (["trainers", "none.py"], "cannot read the source none.py"),
         (["peaks", "H1000"], "is not in the table of peaks"),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_one_sentence(stub: Stub, words: list[str], said: str) -> None:
     assert said in sentence(stub.call("mfu", *words))

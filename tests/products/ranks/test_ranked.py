@@ -156,11 +156,8 @@ REFUSED = {
     "timeout": (["--torch", "shared:one", "--ranks", "2", "--timeout", "9"], "--ranks takes no --timeout"),
     "fails": (["--torch", "shared:fails", "--ranks", "4"], "the third rank has no part"),
     "no model": (["--torch", "shared:number", "--ranks", "2"], "returned"),
-    "many": (
-        ["--torch", "shared:own", "--ranks", "100"],
-        "the program asks for its number among all ranks (shared.py:",
-    ),
-}
+    "many": (["--torch", "shared:own", "--ranks", "100"], "the program asks for its number among all ranks (shared.py:"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", REFUSED)

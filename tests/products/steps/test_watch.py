@@ -285,30 +285,18 @@ def test_an_older_python_is_refused_before_it_starts(tmp_path: Path) -> None:
 
 REFUSED = {
     "no framework": ("print(1)", (), "ended without importing PyTorch"),
-    "no optimizer": (
-        INFER,
-        (),
-        "no optimizer stepped in train.py, so there is no step to count. It called a model 3 times",
-    ),
+    "no optimizer": (INFER, (), "no optimizer stepped in train.py, so there is no step to count. It called a model 3 times"),
     "too few steps": (TRAIN, ("--steps", "5"), "train.py took 3 steps, so there is no step 5: give --steps 1 to 3."),
     "too few calls": (INFER, ("--calls", "4"), "called a model 3 times, so there is no call 4 of a model"),
-    "fails": (
-        "import torch\nraise ValueError('bad data')",
-        (),
-        "failed before the end of step 1: ValueError: bad data.",
-    ),
+    "fails": ("import torch\nraise ValueError('bad data')", (), "failed before the end of step 1: ValueError: bad data."),
     "dies": ("import torch, os\nos._exit(3)", (), "train.py ended its process before step 1"),
     "exits": ("import torch, sys\nsys.exit(3)", (), "train.py ended with status 3 before the end of step 1."),
     "a mode of its own": (MODE, (), "entered a mode of its own around its model"),
     "no step zero": (TRAIN, ("--steps", "0"), "'0' is no step from 1 on"),
     "two wishes": (TRAIN, ("--steps", "1", "--calls", "1"), "--steps and --calls name two things to count"),
-    "another framework": (
-        TRAIN,
-        ("--counter", "tf.profiler@function"),
-        "PyTorch, which tf.profiler@function cannot count",
-    ),
+    "another framework": (TRAIN, ("--counter", "tf.profiler@function"), "PyTorch, which tf.profiler@function cannot count"),
     "at rest": (TRAIN, ("--counter", "thop"), "thop needs a model at rest"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REFUSED)

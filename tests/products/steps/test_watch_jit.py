@@ -198,11 +198,8 @@ SEEN: dict[str, tuple[Callable[[Any], Any], str]] = {
     "other calls": (lambda library: library.jit(evaluate)(1.0), "it called evaluate, jitted and without a gradient"),
     "not jitted": (looped, "it ran jax.value_and_grad("),
     "ahead of time": (lambda library: library.jit(train).lower(1.0), "it compiled train ahead of time"),
-    "untraceable": (
-        lambda library: library.jit(untraceable)(1.0),
-        "untraceable cannot be traced by itself: ValueError",
-    ),
-}
+    "untraceable": (lambda library: library.jit(untraceable)(1.0), "untraceable cannot be traced by itself: ValueError"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SEEN)

@@ -30,12 +30,9 @@ def test_a_line_is_a_class() -> None:
         ('{"class": "Net", "configuration": {}, "inputs": {}, "outputs": {}}', "outputs"),
         ('{"class": "Net", "configuration": {}, "inputs": {"x": {"value": 1}}}', "a tensor has a shape"),
         ('{"class": "Net", "configuration": {}, "inputs": {"x": [{"shape": [1], "device": "meta"}]}}', "device"),
-        (
-            '{"class": "Net", "configuration": {}, "inputs": {"x": {"shape": [2, 2], "runs": [[0, 3, 1]]}}}',
-            "do not fill",
-        ),
+        ('{"class": "Net", "configuration": {}, "inputs": {"x": {"shape": [2, 2], "runs": [[0, 3, 1]]}}}', "do not fill"),
     ],
-)
+)  # fmt: skip
 def test_a_malformed_line_is_refused(line: str, why: str) -> None:
     first = '{"class": "First", "configuration": {}, "inputs": {}}\n'
     with pytest.raises(ValueError, match=f"^nets.jsonl, line 3: .*{re.escape(why)}"):
