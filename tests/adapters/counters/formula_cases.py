@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from reconcile.adapters.counters.formulas.table import FORMULAS, parts
 from reconcile.core.records import Op
 from reconcile.work import Work
 from tests.adapters.counters.cases import Case
@@ -51,32 +52,26 @@ WIDTH = heads(NARROW) - heads()
 KEYS = heads(NARROW, N) - heads(NARROW)
 MIX = (A + NS) * FE
 EXPERTS = {"routed": True}
-WHOLE = ("6n", "6n-nonembedding", "hf-trainer", "aws", "palm", "nanogpt", "litgpt", "torchtitan-hf")
-"""Formulas that count all experts, of which the active share is the base."""
-ACTIVE = ("6n-active", "torchtitan", "torchtitan-main", "olmo-core", "llm-foundry", "kaplan")
-MHA = ("chinchilla", "chinchilla-ipynb", "gpt-neox", "gpt-neox-hfu")
 COOKBOOK = ("cookbook", "cookbook-plain")
 MEGATRON = ("megatron", "megatron-mtp", "megatron-dsa", "megatron-bridge")
-LAYERS = (
-    "vllm", *MEGATRON, "maxtext", "levanter", "verl", "trl", "trl-1.9", "nemo", "nemo-llama3", *MHA, *COOKBOOK,
-)  # fmt: skip
-NARROWED = (
-    "nanogpt", "nanochat", "nanochat-prefill", "nanochat-decode", "litgpt", "llm-foundry", "levanter", "nemo-llama3",
-    *MHA, *COOKBOOK,
-)  # fmt: skip
-HALVED = ("kaplan", *MEGATRON, "maxtext", "verl")
-ROUTED = ("maxtext", "levanter", "verl", "trl", "trl-1.9", *COOKBOOK)
+CHOOSES = ("nemo", "verl")
+"""Formulas that take things for granted by a configuration's class or type."""
+
+
+def having(part: str, *but: str) -> list[str]:
+    """The formulas that have a term, or take something for granted in it, but these."""
+    return [name for name in FORMULAS if f"{name}/{part}" in parts(name) and name not in but]
+
+
 LLAMA, GPT2, DEEPSEEK = ({"config_class": f"{name}Config"} for name in ("Llama", "GPT2", "DeepseekV3"))
 LATENT = {"rq": RQ, "rkv": RKV, "drope": 6, "dqk": 11, "dv": 9}
 
 
 def _parameters() -> Iterator[Case]:
-    for name in (*WHOLE, *ACTIVE):
+    for name in having("parameter"):
         yield case(f"{name}/parameter", EVERY)
         yield case(f"{name}/parameter", EVERY * A // E, **EXPERTS)
-    for name in ("nanochat", "nanochat-prefill", "nanochat-decode"):
-        yield case(f"{name}/parameter", EVERY)
-    for name in WHOLE:
+    for name in having("parameter/all experts"):
         yield case(f"{name}/parameter/all experts", EVERY * (E - A) // E, **EXPERTS)
     yield case("hf-trainer/parameter/elements", F * H * (3 * 8 * 8 * B - TOKENS), elements=3 * 8 * 8 * B)
     yield case("hf-trainer/parameter/elements", 0, elements=TOKENS)
@@ -96,21 +91,12 @@ def _parameters() -> Iterator[Case]:
 
 
 def _attention() -> Iterator[Case]:
-    for name in (
-        *LAYERS,
-        *NARROWED[:6],
-        "kaplan",
-        "palm",
-        "torchtitan",
-        "torchtitan-main",
-        "torchtitan-hf",
-        "olmo-core",
-    ):
+    for name in having("attention"):
         yield case(f"{name}/attention", pairs())
         yield case(f"{name}/attention", B * N * (11 + 9) * T**2, **LATENT)
-    for name in NARROWED:
+    for name in having("attention/width", *CHOOSES):
         yield case(f"{name}/attention/width", pairs(NARROW) - pairs())
-    for name in HALVED:
+    for name in having("attention/T^2/2", "nemo", "nemo-llama3"):
         yield case(f"{name}/attention/T^2/2", -pairs() // 2)
     yield case("nanochat-prefill/attention/T(T+1)/2", B * N * NARROW * (T * (T + 1) - 2 * T**2))
     yield case("torchtitan-hf/attention/one product", -pairs() // 2)
@@ -128,7 +114,7 @@ def _attention() -> Iterator[Case]:
         yield case(f"{name}/attention", 0, **linear)
     yield case("torchtitan-main/recurrence", 3 * 5 * 7 * 6 * TOKENS, **linear)
     yield case("torchtitan-main/recurrence", 0)
-    for name in ("levanter", "chinchilla", "chinchilla-ipynb"):
+    for name in having("softmax"):
         yield case(f"{name}/softmax", 0, SOFTMAX)
 
 
@@ -161,23 +147,15 @@ def _windows() -> Iterator[Case]:
 
 def _layers() -> Iterator[Case]:
     latent = TOKENS * (RQ * (H + N * 11) + H * (RKV + 6) + RKV * N * (5 + 9) + N * 9 * H)
-    for name in LAYERS:
+    for name in having("weights"):
         yield case(f"{name}/weights", heads() + mlp())
         yield case(f"{name}/weights", heads() + mlp(f=MIX), moe=True)
         yield case(f"{name}/weights", latent + mlp(), **LATENT)
-    for name in ROUTED:
+    for name in having("router"):
         yield case(f"{name}/router", TOKENS * H * E, moe=True)
-    for name in (
-        "chinchilla",
-        "chinchilla-ipynb",
-        "cookbook",
-        "cookbook-plain",
-        "gpt-neox",
-        "gpt-neox-hfu",
-        "levanter",
-    ):
+    for name in having("weights/width", *CHOOSES):
         yield case(f"{name}/weights/width", WIDTH)
-    for name in ("chinchilla", "chinchilla-ipynb", "gpt-neox", "gpt-neox-hfu"):
+    for name in having("weights/key heads", "nemo", "levanter"):
         yield case(f"{name}/weights/key heads", KEYS)
         yield case(f"{name}/weights/two matrices", -mlp(1))
     for name in COOKBOOK:
@@ -186,7 +164,7 @@ def _layers() -> Iterator[Case]:
         yield case(f"{name}/weights/experts", 0, E=0)
         yield case(f"{name}/weights/every layer", mlp(f=4 * H * (A + NS)) - mlp(f=4 * H))
         yield case(f"{name}/weights/no shared expert", -NS * mlp(f=4 * H), moe=True)
-    for name in ("maxtext", *COOKBOOK):
+    for name in having("router/every layer", "verl"):
         yield case(f"{name}/router/every layer", TOKENS * H * E)
     yield case("maxtext/weights/every layer", mlp(f=MIX) - mlp())
     yield case("maxtext/weights/every layer", 0, dense=1)
@@ -200,10 +178,10 @@ def _layers() -> Iterator[Case]:
         yield case(f"{name}/weights/feed-forward", mlp(2, 4 * H) - mlp(2))
     yield case("levanter/weights/key heads", KEYS, model_type="mistral")
     yield case("levanter/weights/two matrices", -mlp(1), model_type="gemma2")
-    for name in ("trl", "trl-1.9", "verl"):
+    for name in having("weights/three matrices", "nemo"):
         yield case(f"{name}/weights/three matrices", mlp(1), m=2)
+    for name in ("trl", "trl-1.9", "verl"):
         yield case(f"{name}/weights/no shared expert", -mlp(f=NS * FE), moe=True)
-    yield case("vllm/weights/three matrices", mlp(1), m=2)
     yield case("vllm/weights/feed-forward", mlp(f=4 * H) - mlp(), E=0)
     yield case("vllm/weights/feed-forward", 0, E=0, stated=["intermediate_size"])
     yield case(
@@ -225,14 +203,12 @@ def _layers() -> Iterator[Case]:
         yield case(f"{name}/router/layers with experts", TOKENS * H * E, sparse=3)
     yield case("levanter/weights/every layer", mlp(f=MIX) - mlp())
     yield case("levanter/weights/every layer", 0, E=0)
-    yield case("levanter/router/every layer", TOKENS * H * E)
     yield case("nemo/weights/every layer", mlp(f=MIX) - mlp(), **LLAMA)
     yield case("nemo/weights/every layer", 0, **DEEPSEEK)
     yield case("nemo/weights/layers with experts", mlp(f=MIX) - mlp(), **DEEPSEEK, frequency=1)
     yield case("nemo/weights/layers with experts", 0, **DEEPSEEK)
-    for name, stated in (("nemo", LLAMA), ("nemo-llama3", {})):
-        yield case(f"{name}/weights/width", WIDTH, **stated)
-        yield case(f"{name}/weights/three matrices", mlp(1), **stated, m=2)
+    yield case("nemo/weights/width", WIDTH, **LLAMA)
+    yield case("nemo/weights/three matrices", mlp(1), **LLAMA, m=2)
     yield case("nemo/weights/key heads", KEYS, **GPT2)
     yield case("nemo/weights/two matrices", -mlp(1), **GPT2)
     yield case("nemo/weights/feed-forward", mlp(2, 4 * H) - mlp(2), **GPT2)
@@ -278,27 +254,24 @@ def _verl() -> Iterator[Case]:
 
 
 def _heads() -> Iterator[Case]:
-    for name in [name for name in LAYERS if name != "chinchilla-ipynb"]:
+    for name in having("head"):
         yield case(f"{name}/head", HEAD)
-    for name in (*MEGATRON, "gpt-neox", "gpt-neox-hfu"):
+    for name in having("head/padding"):
         yield case(f"{name}/head/padding", PADDED - HEAD)
     yield case("gpt-neox/head/quarter", -PADDED // 4)
     yield case("nemo-llama3/head/vocabulary", TOKENS * H * 128256 - HEAD)
     yield case("vllm/head/last token", B * H * V - HEAD)
-    for name in ("chinchilla", "verl", "trl-1.9"):
+    for name in having("lookup"):
         yield case(f"{name}/lookup", HEAD)
     yield case("trl-1.9/lookup", 0, tied=True)
-    for name in ("cookbook", "cookbook-plain"):
+    for name in COOKBOOK:
         yield case(f"{name}/embedding", 0, 4 * H * TOKENS)
 
 
 def _documents() -> Iterator[Case]:
     """Documents of 6 and 10 tokens in each sequence: a formula that knows nothing of them has pairs of two documents, too."""
     across = B * N * 2 * D * (T**2 - 6**2 - 10**2)
-    for name in (
-        "kaplan", "palm", "torchtitan", "torchtitan-main", "torchtitan-hf", "olmo-core",
-        *(name for name in LAYERS if name not in (*MEGATRON, "verl")), *NARROWED[:6],
-    ):  # fmt: skip
+    for name in having("attention/one document", "megatron-bridge"):
         yield case(f"{name}/attention/one document", across, lengths=[6, 10])
         yield case(f"{name}/attention/one document", 0)
     for name in (*MEGATRON, "verl"):
