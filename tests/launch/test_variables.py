@@ -11,11 +11,9 @@ import pytest
 from reconcile.core.errors import UsageError
 from reconcile.core.protocol import TRACE
 from reconcile.core.registry import known_counters
-from reconcile.engine.reconcile import Missing
 from reconcile.launch import runner
 from reconcile.launch.request import RunRequest
 from reconcile.launch.workers.supervisor import Supervisor
-from reconcile.products import forked_workers
 
 REQUEST = RunRequest("gru_demo", {})
 OWN = dict(known_counters()["tf_libraries"].variables)
@@ -51,12 +49,3 @@ def test_a_process_with_variables_of_its_own_is_not_forked(monkeypatch: pytest.M
     assert (first.tasks, first.variables, first.nursery) == ([TRACE], {}, "nursery")
     assert (second.tasks, second.variables, second.nursery) == (["tf_libraries"], OWN, None)
     assert first.folder != second.folder
-
-
-@pytest.mark.frameworks
-@pytest.mark.slow
-def test_a_warm_run_hears_the_log() -> None:
-    with forked_workers.warm():
-        (ledger,) = runner.collect(TWINS).ledgers
-    assert not isinstance(ledger, Missing)
-    assert ledger.total == 6 * 8 * 6

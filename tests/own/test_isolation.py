@@ -88,12 +88,6 @@ def test_python_m_takes_from_the_folder_only_its_namesake(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_the_traps_would_be_sprung(repository: Repository) -> None:
-    repository.write(trap=TRAP, net="import trap\n")
-    assert "the file in the working directory was imported" in repository.refusal("--torch", "net:make")
-
-
-@pytest.mark.slow
 def test_what_a_module_of_the_tool_imports_is_still_the_tool(repository: Repository) -> None:
     """Without a module of that name in the folder, `reconcile` is this tool to the user's code as well."""
     repository.write(

@@ -159,13 +159,6 @@ def test_gradients_of_data_parallel_ranks_are_scaled_and_added(run: Run) -> None
         assert found[convention]["added-between-ranks"] == -2 * (WEIGHTS + WEIGHTS // 2)
 
 
-@pytest.mark.slow
-def test_two_ranks_update_the_same_part_of_a_weight(run: Run) -> None:
-    found = each_convention(run("hsdp", 4, "plain", "training"))
-    for convention in ("all", "textbook"):
-        assert found[convention]["replicated"] == -2 * WEIGHTS  # SGD multiplies and adds
-
-
 def of_micro_batches(norms: int = NORMS) -> dict[str, int]:
     """Of four micro-batches: three additions and a division for each weight. A norm's gradients are sums over the tokens: cut in
     four, they save the three additions. The loss divides three times more, and its gradient twice that. Of a product's sums the

@@ -13,7 +13,6 @@ import pytest
 from docs.built import committed
 from reconcile.core.causes import Cause
 from reconcile.core.conventions import MATMUL
-from reconcile.core.errors import UsageError
 from reconcile.core.records import Ledger
 from reconcile.core.registry import known_counters
 from reconcile.engine.ledger import reconcile_ledger
@@ -173,19 +172,3 @@ def test_a_training_step_run_again_gives_its_cells(family: str) -> None:
         held = CARDS[card.name].cells
         wrong += [(card.counter, layer) for layer, cell in card.cells.items() if same(cell) != same(held[layer])]
     assert wrong == [], f"the cells of {family} are {STALE}"
-
-
-@pytest.mark.frameworks
-@pytest.mark.slow
-def test_a_layer_alone_has_the_cell_that_it_has_in_its_family(monkeypatch: pytest.MonkeyPatch) -> None:
-    """thop is made to stop at the family, and one layer is looked at."""
-    monkeypatch.setattr(scoring, "layers_of", lambda _family: ("einsum_dense",))
-
-    def take(_environment: str, request: Any) -> Collected:
-        if request.model == "family_dense":
-            raise UsageError("the family stops")
-        return collect(request)
-
-    (card,) = scoring.measure(Batch("family_dense", "forward", CURRENT, ("thop",)), take)
-    assert card.cells["einsum_dense"] == BOARD.cell("family_dense", "einsum_dense", "forward", "thop")
-    assert card.versions == CARDS[card.name].versions
