@@ -107,7 +107,7 @@ def test_a_file_that_no_reader_can_read(reader: Reader, tmp_path: Path) -> None:
         place.rmdir() if name == "a folder" else place.unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize("most", [2, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("most", [1, pytest.param(40, marks=pytest.mark.slow)])
 def test_a_file_that_is_another(reader: Reader, tmp_path: Path, most: int) -> None:
     place = tmp_path / reader.file
     texts = [reader.good, *(change(reader.good) for change in TEXTS.values()), *spoil(reader.good, most)]
