@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from reconcile.products.formula.polynomial import Polynomial, box, degree, interpolate
+from reconcile.products.formula.polynomial import Polynomial, box, degree, eliminate, interpolate
 
 NODES = ((1, 2, 3, 5, 8), (16, 17, 18, 19, 40), (4, 8, 16, 32, 64))
 
@@ -40,3 +40,12 @@ def test_the_value_at_a_point_is_the_sum_of_the_terms() -> None:
 def test_the_degree_of_a_power_is_its_exponent(power: int) -> None:
     nodes = (3, 4, 7, 9, 10, 30)
     assert degree(nodes, [5 * x**power for x in nodes]) == power
+
+
+def test_equations_are_solved_unless_they_depend_on_each_other() -> None:
+    """x + 2 y = 8 and 3 x - y = 3 at x = 2, y = 3, and twice the first is no second equation."""
+    first, second, twice = ([Fraction(n) for n in row] for row in ((1, 2, 8), (3, -1, 3), (2, 4, 16)))
+    rows = [first, twice, second]
+    assert eliminate(rows, 2)
+    assert [row[-1] for row in rows] == [2, 3, 0]
+    assert not eliminate([first, twice], 2)
