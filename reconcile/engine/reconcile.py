@@ -66,16 +66,6 @@ def gather_facts(traces: Sequence[Trace | Missing], ledgers: Sequence[Ledger | M
     )
 
 
-def reconcile(
-    traces: Sequence[Trace | Missing],
-    ledgers: Sequence[Ledger | Missing],
-    align: Alignment,
-    conventions: Conventions,
-) -> Books:
-    """As ``books_of``, of traces and ledgers whose facts are not known yet."""
-    return books_of(gather_facts(traces, ledgers, align), conventions)
-
-
 def books_of(found: Facts, conventions: Conventions) -> Books:
     """Reconcile every ledger with the trace of its framework, and the traces with each other.
 

@@ -13,7 +13,7 @@ from reconcile.engine.answer import Answer
 from reconcile.engine.booking import book
 from reconcile.engine.breakdown import differing_components
 from reconcile.engine.phases import phase_table
-from reconcile.engine.reconcile import reconcile
+from reconcile.engine.reconcile import books_of, gather_facts
 from reconcile.engine.settle import Collected, settle
 from reconcile.engine.verdict import GIVE_FORMULAS, verdict
 from reconcile.report.json import to_dict
@@ -119,11 +119,11 @@ def test_traces_are_compared_where_both_are_complete():
     other = TRACE._replace(framework="tf", ops=(OPS[0],))
     align = Alignment([])
     for convention, state in ((MATMUL, State.EQUAL), (ALL, State.NOT_COMPARABLE)):
-        books = reconcile((other, TRACE), (), align, Conventions(convention))
+        books = books_of(gather_facts((other, TRACE), (), align), Conventions(convention))
         (between,) = books.statements
         assert between.state is state
     relu = OPS[0]._replace(id="d", op="aten.relu", layer="odd", inputs=OPS[0].outputs, outputs=OPS[0].outputs)
-    traces = reconcile((other._replace(ops=(OPS[0], relu)), TRACE), (), align, Conventions(MATMUL)).traces
+    traces = books_of(gather_facts((other._replace(ops=(OPS[0], relu)), TRACE), (), align), Conventions(MATMUL)).traces
     assert differing_components(traces) == []  # comparisons at layer odd: 12 on one side, unknown on the other
 
 

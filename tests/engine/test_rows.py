@@ -13,7 +13,7 @@ from reconcile.core.conventions import ALL, MATMUL, Conventions
 from reconcile.core.records import FLOP, LIVE, Entry, Ledger, Op, Sighting, Tensor, Trace
 from reconcile.engine import reconcile as engine
 from reconcile.engine.ledger import book_items
-from reconcile.engine.reconcile import Books, reconcile
+from reconcile.engine.reconcile import Books, books_of, gather_facts
 from tests.align.models import BATCH, dense, relu
 
 FROZEN = "tf.profiler@frozen"
@@ -97,7 +97,7 @@ def test_every_row_foots(drawn, convention, wrong):
         ledger = ledger._replace(entries=entries, total=ledger.total + wrong)
     for traces in ((tf, torch), (tf,)):
         align, _ = alignment((), traces)
-        books = reconcile(traces, (ledger,), align, Conventions(convention))
+        books = books_of(gather_facts(traces, (ledger,), align), Conventions(convention))
         foots(books)
         (statement,) = [s for s in books.statements if s.from_ == FROZEN and s.to == "trace@tf"]
         assert -statement.residual == (wrong if ledger.entries else 0)
@@ -109,7 +109,7 @@ def test_loop_and_cell_are_one_row() -> None:
     torch = made("torch", [dense("torch", "rnn", WIDTH, WIDTH)._replace(calls=STEPS)])
     for traces, name in (((tf, torch), "rnn"), ((tf,), "gru")):
         align, _ = alignment((), traces)
-        (row,) = reconcile(traces, (frozen(tf),), align, Conventions(MATMUL)).layers
+        (row,) = books_of(gather_facts(traces, (frozen(tf),), align), Conventions(MATMUL)).layers
         causes = {cause.value: amount for cause, amount in row.causes[FROZEN].items()}
         assert (row.layer, row.counters[FROZEN], row.work["tf"]) == (name, CELL + 1, STEPS * CELL)
         assert causes == {"loop-counted-once": (STEPS - 1) * CELL, "integer-op": -1}
@@ -123,7 +123,7 @@ def test_an_entry_of_several_layers_has_its_share_in_each() -> None:
     sightings = tuple(s._replace(entry=entry.id) for s in ledger.sightings)
     ledger = ledger._replace(entries=(entry,), sightings=sightings, total=entry.value)
     align, _ = alignment((), [tf])
-    books = reconcile((tf,), (ledger,), align, Conventions(MATMUL))
+    books = books_of(gather_facts((tf,), (ledger,), align), Conventions(MATMUL))
     foots(books)
     assert {row.layer: row.counters[FROZEN] for row in books.layers} == {
         "a": 2 * BATCH * WIDTH * 2 + 7,
@@ -142,7 +142,7 @@ def test_what_a_bridge_books_in_another_layer_is_unexplained(monkeypatch) -> Non
 
     monkeypatch.setattr(engine, "book_items", misplaced)
     align, _ = alignment((), [tf])
-    books = reconcile((tf,), (frozen(tf),), align, Conventions(MATMUL))
+    books = books_of(gather_facts((tf,), (frozen(tf),), align), Conventions(MATMUL))
     foots(books)
     once = 2 * BATCH * WIDTH * 2
     assert {row.layer: row.residuals[FROZEN] for row in books.layers} == {

@@ -20,8 +20,7 @@ from reconcile.adapters.shared.refusal import BeyondCounter
 from reconcile.align.alignment import Alignment
 from reconcile.core import conventions
 from reconcile.core.causes import State
-from reconcile.engine import reconcile
-from reconcile.engine.reconcile import Missing
+from reconcile.engine.reconcile import Missing, books_of, gather_facts
 from reconcile.model_zoo.pair import Input, Pair, Params
 
 COMPILE = {"inductor"}
@@ -95,7 +94,7 @@ def examine(trace, ledgers):
     """Everything that is not as it should be, under two conventions."""
     problems, failed = [], {}
     for convention in (conventions.MATMUL, conventions.TEXTBOOK):
-        books = reconcile.reconcile([trace], ledgers, Alignment([]), conventions.Conventions(convention))
+        books = books_of(gather_facts([trace], ledgers, Alignment([])), conventions.Conventions(convention))
         if not books.traces[0].complete:
             return {"problems": [books.traces[0].reason], "failed": {}, "totals": {}, "notes": list(trace.notes)}
         for statement, ledger in zip(books.statements, books.ledgers, strict=True):

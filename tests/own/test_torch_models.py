@@ -11,7 +11,7 @@ import pytest
 from reconcile.align.alignment import Alignment
 from reconcile.core.conventions import MATMUL, Conventions
 from reconcile.core.records import Ledger, Trace
-from reconcile.engine.reconcile import reconcile
+from reconcile.engine.reconcile import books_of, gather_facts
 from reconcile.model_zoo.pair import Input, Pair
 from reconcile.work import work_of
 
@@ -220,5 +220,5 @@ def test_fvcore_is_explained_where_a_product_decides_a_branch(name: str) -> None
     ledger = counted("fvcore", lambda: Decides(PREDICATES[name]), (3, 3))
     assert ledger.total == 3 * 3 * 3
     assert products(trace) - ledger.total == (9 if name == "matrix" else 3)
-    books = reconcile([trace], [ledger], Alignment([]), Conventions(MATMUL))
+    books = books_of(gather_facts([trace], [ledger], Alignment([])), Conventions(MATMUL))
     assert [(s.residual, s.residuals) for s in books.statements] == [(0, ())]

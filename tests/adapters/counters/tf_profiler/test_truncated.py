@@ -15,7 +15,7 @@ from reconcile.cli import cli
 from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import RUN_STATS_TRUNCATED, Entry, Ledger, Op, Sighting, Tensor, Trace
-from reconcile.engine.reconcile import reconcile
+from reconcile.engine.reconcile import books_of, gather_facts
 
 STEPS, UNITS = 100_000, 32
 ONE = 2 * UNITS * UNITS  # a row of as many times a square of as many
@@ -43,7 +43,9 @@ def held(recorded: int, *notes: str) -> tuple[Trace, Ledger]:
 @pytest.mark.parametrize("recorded", [1, 30_000])  # a node without a record keeps its static count: one
 def test_what_is_missing_has_its_cause(recorded: int) -> None:
     trace, ledger = held(recorded, RUN_STATS_TRUNCATED)
-    (statement,) = reconcile((trace,), (ledger,), Alignment(()), Conventions(BUILT_IN["matmul"])).statements
+    (statement,) = books_of(
+        gather_facts((trace,), (ledger,), Alignment(())), Conventions(BUILT_IN["matmul"])
+    ).statements
     assert statement.state is State.EXPLAINED
     assert statement.residual == 0
     assert statement.to_total == ONE * STEPS
@@ -52,7 +54,9 @@ def test_what_is_missing_has_its_cause(recorded: int) -> None:
 
 def test_it_is_that_cause_only_where_they_stopped() -> None:
     trace, ledger = held(1)
-    (statement,) = reconcile((trace,), (ledger,), Alignment(()), Conventions(BUILT_IN["matmul"])).statements
+    (statement,) = books_of(
+        gather_facts((trace,), (ledger,), Alignment(())), Conventions(BUILT_IN["matmul"])
+    ).statements
     assert statement.by_cause() == {Cause.LOOP_COUNTED_ONCE: ONE * (STEPS - 1)}
 
 
