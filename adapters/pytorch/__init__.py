@@ -1,7 +1,11 @@
 """PyTorch's framework record (package, environments, options); the modules in this folder trace and count its models."""
 
+from typing import List
+
 from ...core.framework import Framework
 
+LAUNCHES_COUNTED_BY: List[str] = []
+"""The modules that count the products of launches (Framework.launches), of the record that an adapter was made of."""
 FRAMEWORK = Framework(
     name="torch",
     title="PyTorch",

@@ -9,10 +9,11 @@ import tempfile
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Callable, Dict, FrozenSet, Iterator, Optional, Tuple
 
+from ...core.framework import Framework
 from ...core.message import first_line
 from ..shared import adapter, keras_model
 from ..shared.refusal import FactoryError
-from . import caches, memory_estimate, module_tensors, torchvision
+from . import LAUNCHES_COUNTED_BY, caches, memory_estimate, module_tensors, torchvision
 
 FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 """The variable with the folder of what torch.compile made."""
@@ -20,6 +21,10 @@ FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 
 class Adapter(adapter.Adapter):
     """See adapters/shared/adapter.py."""
+
+    def __init__(self, framework: Framework) -> None:
+        super().__init__(framework)
+        LAUNCHES_COUNTED_BY[:] = framework.launches
 
     def before_import(self) -> None:
         """See Adapter.before_import."""

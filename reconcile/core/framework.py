@@ -49,6 +49,7 @@ class Framework(NamedTuple):
         placed: Whether its counters run a model on the device that the user names.
         steps: The package that records a program's own step where it runs (products/steps/pytorch), written like ``adapter``: its
             module ``context`` records, and ``calls`` tells when. '' for none.
+        launches: Modules that count what a launched kernel multiplies (pytorch/tracing/launches.py), written like ``adapter``.
         ranks: The module that runs a rank of a world (products/ranks/worker.py), written like ``adapter``; '' for none.
         watched: The module after whose import a program is watched for its step (products/steps/watched_program.py), its name in
             words, and the module, written like ``adapter``, whose ``watch(module, nested, steps, call, done)`` does; () for none.
@@ -91,6 +92,7 @@ class Framework(NamedTuple):
     forks: bool = False
     placed: bool = False
     steps: str = ""
+    launches: Tuple[str, ...] = ()
     ranks: str = ""
     watched: Tuple[str, ...] = ()
     fits: str = ""

@@ -25,7 +25,7 @@ HEAVY = (*FRAMEWORKS, "numpy", "pandas", "matplotlib")
 HELP = "import runpy, sys; sys.argv = ['reconcile', '--help']; runpy.run_module('reconcile', run_name='__main__')"
 
 
-OF_PRODUCTS = r"products\.(sweep\.(lists|small_models)|ranks\.pytorch|steps\.(pytorch|tensorflow))"
+OF_PRODUCTS = r"products\.(sweep\.(lists|small_models)|(kernels|ranks)\.pytorch|steps\.(pytorch|tensorflow))"
 """The folders of products whose modules run beside a framework."""
 
 

@@ -15,8 +15,7 @@ import torch
 from ....core.records import INSIDE, Op
 from ..module_tensors import is_lazy
 from .call_records import operator, record_dispatch
-from .interpreted_kernels import count_launch
-from .launches import SPACE
+from .launches import SPACE, count_launch
 from .module_path import Aside
 from .records import tensors_in
 

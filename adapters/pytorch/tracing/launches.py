@@ -12,19 +12,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from os import environ
 from threading import Lock, local
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
-from . import interpreted_kernels
+from ....core.framework import absolute
+from .. import LAUNCHES_COUNTED_BY
 
 SPACE = "triton"
 """The namespace of the operators of its kernels: ``triton.name`` in a trace and in files of formulas."""
 LAUNCHES = (SPACE, "inductor", "aoti", "cuda_graph")
 """The namespaces of all these operators."""
+NOT_READ = "nothing here reads what it multiplies"
 GRID = "grid"
 KINDS = {bool: "bool", int: "int", float: "float", str: "str"}
 """Types of arguments that stand in a record, and how a schema calls them."""
@@ -40,6 +43,22 @@ _depth: list[int] = []
 _held: list[tuple[Any, str, Any]] = []
 _operators: dict[tuple[str, str, str], Any] = {}
 _libraries: list[Any] = []
+
+
+class CountedLaunch(NamedTuple):
+    """What is known of a launch's work: ``inside``, as of an operator of another library (opened_kernels.py)."""
+
+    inside: Any
+    parts: tuple[()] = ()
+
+
+def count_launch() -> CountedLaunch:
+    """What the launch of a kernel that has ended on this thread multiplied, where something counts that."""
+    return next((reader.count_launch() for reader in _readers()), CountedLaunch(NOT_READ))
+
+
+def _readers() -> list[Any]:
+    return [import_module(absolute(name)) for name in LAUNCHES_COUNTED_BY]
 
 
 def may_launch() -> bool:
@@ -77,7 +96,7 @@ def unsee() -> None:
 def _doors() -> list[tuple[Any, str, Callable[..., Any]]]:
     """Each class and its method that launches, and what makes an operator of that."""
     kernels = [(kind, "run", _watch_run) for kind in (_classes() if may_launch() else [])]
-    kernels += interpreted_kernels.list_methods() if kernels else []
+    kernels += [method for reader in (_readers() if kernels else []) for method in reader.list_methods()]
     programs = [(kind, name, partial(_program, "aoti")) for kind in _runners() for name in ("run", "boxed_run")]
     programs += [(kind, "__call__", partial(_program, "inductor")) for kind in _graphs()]
     others = [(torch.cuda.CUDAGraph, "replay", _replay)]
@@ -121,12 +140,16 @@ def _watch_run(run: Callable[..., Any]) -> Callable[..., Any]:
         grid = _grid(kwargs.get(GRID), given)
 
         def launch() -> Any:
-            return interpreted_kernels.note_compiled(run(self, *args, **kwargs), given, grid)
+            kernel = run(self, *args, **kwargs)
+            for reader in _readers():
+                reader.note_compiled(kernel, given, grid)
+            return kernel
 
         if is_launching():
             return launch()
         known = {name: value for name, value in {**given, GRID: grid}.items() if _kind(value)}
-        interpreted_kernels.begin_launch()
+        for reader in _readers():
+            reader.begin_launch()
         return _as_operator(SPACE, _name(self), known, launch)
 
     return run_seen

@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 
 from ...adapters.shared.imported import Imported
 from ...adapters.shared.refusal import BeyondCounter, reason_of
-from ...core.framework import Framework, absolute
+from ...core.framework import Framework, absolute, adapter_of
 from ...core.message import first_line
 from ...core.records import to_json
 from ...worker.main import write
@@ -81,6 +81,7 @@ class Program:
         steps, call = tuple(self.asked["steps"]), self.asked["call"]
         marks = {"marks": True} if self.asked["marks"] else {}
         name, _, watching = framework.watched
+        adapter_of(framework)  # which tells the tracer what products count
         watch = importlib.import_module(absolute(watching)).watch
         self.watches.append(watch(sys.modules[name], nested, steps, call, done, **marks))
 

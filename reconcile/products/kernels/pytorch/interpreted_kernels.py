@@ -13,8 +13,9 @@ from collections import Counter
 from collections.abc import Callable
 from math import prod
 from threading import local
-from typing import Any, NamedTuple
+from typing import Any
 
+from ....adapters.pytorch.tracing.launches import CountedLaunch
 from ....core.records import FORWARD, POINTWISE, Op, Tensor
 from .kernel_programs import CannotRead, count_dots
 
@@ -26,13 +27,6 @@ COUNTED_IF_INTERPRETED = (
 )
 
 _now = local()
-
-
-class CountedLaunch(NamedTuple):
-    """What is known of a launch's work: ``inside``, as of an operator of another library (opened_kernels.py)."""
-
-    inside: Any
-    parts: tuple[()] = ()
 
 
 def list_methods() -> list[tuple[Any, str, Callable[..., Any]]]:
@@ -97,8 +91,8 @@ def _count_dot(multiply: Callable[..., Any]) -> Callable[..., Any]:
             rows, (*_, columns) = prod(out.data.shape[:-1]), out.data.shape
             inner = first.data.size * packed // rows
             stack = out.data.shape[:-2]
-            shapes = ((*stack, rows // prod(stack), inner), (*stack, inner, columns), out.data.shape)
-            tensors = zip(shapes, (first, second, out))
+            shapes = (*stack, rows // prod(stack), inner), (*stack, inner, columns)
+            tensors = (shapes[0], first), (shapes[1], second), (out.data.shape, out)
             _now.dots[tuple((tuple(shape), str(each.dtype.scalar)) for shape, each in tensors)] += 1
         return out
 

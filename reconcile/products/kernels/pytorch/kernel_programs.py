@@ -197,7 +197,7 @@ class _Place:
         for at in self.turns_of(op, scope):
             self.spend()
             (body,) = op.regions
-            inside = _Scope(body, scope, {**dict(zip(carried, state)), LOOP.findall(op.text)[0][0]: at})
+            inside = _Scope(body, scope, {**dict(zip(carried, state, strict=False)), LOOP.findall(op.text)[0][0]: at})
             yield inside
             state = [self.attempt(name, inside) for name in body[-1].operands()] if carried else []
 
