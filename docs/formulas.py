@@ -29,7 +29,7 @@ HELD = {
     "aten.sampling": ("sampling", "loops, and for other gradients their parts"),
     "aten.sparse": ("aten/sparse", "loops over the stored values"),
     "attention_kernels": ("attention_kernels", "loops over the pairs that see each other"),
-    "collectives": ("collectives", "rings in which parts are really passed and added"),
+    "ranks.collectives": ("collectives", "rings in which parts are really passed and added"),
     "complex_numbers": ("complex, lax, tf_linalg", "loops over pairs of numbers"),
     "jax.formulas.elementwise": ("lax", "the expression of each row, and loops, run on counting numbers"),
     "jax.formulas.linalg": (
@@ -54,7 +54,7 @@ HELD = {
     "tensorflow.no_products": ("tf_linalg", "nothing but the absence of matrix products"),
     "tensorflow.recurrent": ("tensorflow", "loops of each cell"),
     "tflite.formulas": ("adapters/tflite/formulas", "TensorFlow's op of the same name, and closed forms"),
-    "torchvision": ("torchvision, regions", "loops, whose values are PyTorch's own samplers'"),
+    "torchvision.formulas": ("torchvision, regions", "loops, whose values are PyTorch's own samplers'"),
 }
 """Module of formulas -> the files test_*.py of tests/work, or of tests/adapters, that hold it, and to which."""
 
@@ -73,8 +73,8 @@ FRAMEWORKS = {
 
 
 def module_of(entry: Formula) -> str:
-    """The file that registers it, below reconcile/work or the folder of its framework, dots between folders."""
-    return re.split(r"\.work\.|\.adapters\.", entry.compute.__module__)[-1]
+    """The file that registers it, below reconcile/work or the folder of its framework or product, dots between folders."""
+    return re.split(r"\.work\.|\.adapters\.|\.products\.", entry.compute.__module__)[-1]
 
 
 def formulas() -> Iterator[str]:

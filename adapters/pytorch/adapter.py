@@ -3,17 +3,18 @@
 Python 3.8, torch 1.x and later.
 """
 
+import importlib
 import os
 import sys
 import tempfile
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Callable, Dict, FrozenSet, Iterator, Optional, Tuple
 
-from ...core.framework import Framework
+from ...core.framework import Framework, absolute
 from ...core.message import first_line
 from ..shared import adapter, keras_model
 from ..shared.refusal import FactoryError
-from . import LAUNCHES_COUNTED_BY, caches, memory_estimate, module_tensors, torchvision
+from . import LAUNCHES_COUNTED_BY, caches, memory_estimate, module_tensors
 
 FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 """The variable with the folder of what torch.compile made."""
@@ -29,7 +30,8 @@ class Adapter(adapter.Adapter):
     def before_import(self) -> None:
         """See Adapter.before_import."""
         caches.watch()
-        torchvision.watch()
+        for module in self.framework.declared_by:
+            importlib.import_module(absolute(module)).watch()
 
     def is_model(self, value: Any) -> bool:
         """See Adapter.is_model."""

@@ -26,6 +26,8 @@ class Framework(NamedTuple):
         package: The package to import.
         adapter: The module that has its ``Adapter``, absolute, or relative to this package with a leading dot.
         formulas: The module that registers the work of its ops when home imports it (work/), written like ``adapter``.
+        more_formulas: Modules that register the work of further ops, written like ``adapter``.
+        declared_by: Modules whose ``watch`` is called before it is imported: they declare operators of libraries.
         model: What its factory returns, in words.
         help: The help of its option.
         metavar: What its option takes, as ``--help`` shows it.
@@ -100,6 +102,8 @@ class Framework(NamedTuple):
     exports: str = ""
     libraries: Tuple[Tuple[str, str], ...] = ()
     functions: Tuple[Tuple[str, str, str], ...] = ()
+    more_formulas: Tuple[str, ...] = ()
+    declared_by: Tuple[str, ...] = ()
     folder: str = ""
     order: int = 100
 

@@ -39,6 +39,7 @@ PRODUCT_FOLDERS = (
     "audit",
     "mfu",
     "sweep",
+    "torchvision",
     "gallery",
     "scorecard",
     "upgrade",

@@ -42,7 +42,7 @@ from ..core.work import (
 )
 
 _loaded: set[str] = set()
-"""The frameworks whose formulas are registered."""
+"""The modules whose formulas are registered."""
 _loading = RLock()
 _ours: dict[str, Formula] = {}
 """The formulas that come with the frameworks: pure functions of a record's signature."""
@@ -52,36 +52,42 @@ MOST_PARTS = 100_000
 
 
 def load(names: Iterable[str] | None = None) -> None:
-    """Import the formulas of these frameworks, or of every registered one (each once). Names that are not registered have none.
+    """Import the formulas of these frameworks, or of every registered one with those that products add (each once). Names that
+    are not registered have none.
 
     Raises UsageError if another package's formulas are broken.
     """
     with _loading:
         for name in frameworks() if names is None else names:
-            if name in frameworks() and name not in _loaded:
-                _loaded.add(name)
-                _import(frameworks()[name])
-                _ours.update(registered_formulas())  # a counter's rules may have imported some of them before
+            if record := frameworks().get(name):
+                for module in (record.formulas, *(record.more_formulas if names is None else ())):
+                    if module not in _loaded:
+                        _loaded.add(module)
+                        _import(record, module)
+                        _ours.update(registered_formulas())  # a counter's rules may have imported some of them before
 
 
-def _import(record: Framework) -> None:
+def _import(record: Framework, module: str) -> None:
     try:
-        importlib.import_module(absolute(record.formulas))
+        importlib.import_module(absolute(module))
     except Exception as error:
         if not record.folder:
             raise
         raise UsageError(
-            f"the formulas of {record.title} ({record.formulas}) cannot be used: {describe_error(error)}."
+            f"the formulas of {record.title} ({module}) cannot be used: {describe_error(error)}."
         ) from error
 
 
 def formula_of(op: str) -> Formula | None:
-    """The formula of exactly this op, or None. Frameworks whose formulas are not loaded yet are asked one after another."""
+    """The formula of exactly this op, or None. Frameworks whose formulas are not loaded yet are asked one after another, then
+    products."""
     entry = find(op)
-    if entry is None and not _loaded.issuperset(frameworks()):
+    if entry is None and not _loaded.issuperset(
+        module for record in frameworks().values() for module in (record.formulas, *record.more_formulas)
+    ):
         with _loading:
-            for name in frameworks():
-                load((name,))
+            for names in (*((name,) for name in frameworks()), None):
+                load(names)
                 entry = find(op)
                 if entry is not None:
                     break

@@ -20,7 +20,7 @@ torch.library.register_fake("torchvision::qnms")(lambda dets, scores, iou_thresh
 TRY = """
 import sys
 sys.path[:0] = [sys.argv[1], sys.argv[2]]
-from reconcile.adapters.pytorch import torchvision as operators
+from reconcile.products.torchvision.pytorch import operators
 if sys.argv[3] == "watch":
     operators.watch()
     operators.watch()

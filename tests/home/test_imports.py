@@ -25,14 +25,16 @@ HEAVY = (*FRAMEWORKS, "numpy", "pandas", "matplotlib")
 HELP = "import runpy, sys; sys.argv = ['reconcile', '--help']; runpy.run_module('reconcile', run_name='__main__')"
 
 
-OF_PRODUCTS = r"products\.(sweep\.(lists|small_models)|(kernels|ranks)\.pytorch|steps\.(pytorch|tensorflow))"
+OF_PRODUCTS = (
+    r"products\.(sweep\.(lists|small_models)|(kernels|ranks)\.pytorch|torchvision\.pytorch|steps\.(pytorch|tensorflow))"
+)
 """The folders of products whose modules run beside a framework."""
 
 
 @functools.cache
 def travelling() -> set[str]:
     """What runs beside a framework: captures, tracers and the zoo, with everything that they import."""
-    own = r"adapters\.\w+\.(trace|training|module_copy|step|torchvision_kernels|devices\.\w+)"
+    own = r"adapters\.\w+\.(trace|training|module_copy|step|devices\.\w+)"
     beside = rf"reconcile\.(adapters\.counters\..*\.(capture|nested)|{own}|{OF_PRODUCTS}\.\w+|model_zoo\.)"
     pending = [m for m in MODULES if re.match(beside, m)]
     found: set[str] = set()

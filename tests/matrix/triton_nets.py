@@ -251,8 +251,11 @@ def told(trace: Any) -> list[Any]:
 
 def main() -> None:
     from reconcile.adapters.pytorch import trace, training
+    from reconcile.core.framework import adapter_of
+    from reconcile.core.registry import frameworks
     from tests.adapters.pytorch.training_models import Model
 
+    adapter_of(frameworks()["torch"])  # tells the tracer what counts a kernel
     if not environ.get("TRITON_INTERPRET"):
         triton.runtime.jit.JITFunction.run = compile_only
     found = {way: told(trace.trace(Model(lambda way=way: Net(way), ROWS, INNER, device="cpu"))) for way in WAYS}

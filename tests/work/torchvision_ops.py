@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from reconcile.adapters.pytorch.torchvision_kernels import nms, roi_align
+from reconcile.products.torchvision.pytorch.kernels import nms, roi_align
 
 __all__ = ["declared", "nms", "ps_roi_align", "roi_align"]
 _WHERE = "SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w"

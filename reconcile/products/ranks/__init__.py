@@ -17,7 +17,10 @@ PRODUCT = Product(
             order=30,
         ),
     ),
-    framework_fields=(("torch", "ranks", ".products.ranks.pytorch.rank"),),
+    framework_fields=(
+        ("torch", "ranks", ".products.ranks.pytorch.rank"),
+        ("torch", "more_formulas", (".products.ranks.collectives",)),
+    ),
     run_options=(".run_options:RANKS",),
     needs=("products.steps",),
 )

@@ -8,11 +8,11 @@ well. Where a trace does not say which processes take part, this work is unknown
 
 from __future__ import annotations
 
-from ..core.records import GROUP, Op
-from ..core.work import SINGLE_COMPONENTS, ZERO, UnknownWork, Work, complex_formula, formula, no_arithmetic, numel
-from .common_formulas import per_input
-from .elementwise import CMP
-from .shapes import n_in
+from ...core.records import GROUP, Op
+from ...core.work import SINGLE_COMPONENTS, ZERO, UnknownWork, Work, complex_formula, formula, no_arithmetic, numel
+from ...work.common_formulas import per_input
+from ...work.elementwise import CMP
+from ...work.shapes import n_in
 
 MOVING = {
     "c10d": """_allgather_base allgather allgather_coalesced allgather_into_tensor_coalesced alltoall alltoall_base barrier

@@ -1,6 +1,6 @@
 """Collectives of a trace: which operators are some, and the bytes that a process sends by each, in a ring.
 
-The operators and their work are those of work/collectives.py.
+The operators and their work are those of collectives.py.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from ...core.records import GROUP, Op, Tensor
 from ...core.work import numel
-from ...work.collectives import MOVING, REDUCING, join_names
+from .collectives import MOVING, REDUCING, join_names
 
 _ALL = frozenset((*join_names(MOVING), *join_names(REDUCING)))
 

@@ -32,4 +32,5 @@ PRODUCT = Product(
             ),
         ),
     ),
+    needs=("products.torchvision",),
 )

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..core.records import Op
-from ..core.work import SINGLE_COMPONENTS, UnknownWork, Work, formulas, prod
-from .common_formulas import per_input, unknown_work_formula
-from .contraction import dots
-from .convolution import taps_torch
-from .elementwise import ADD, CMP, DIV, MUL, SPECIAL
-from .sampling import BILINEAR, weights
-from .shapes import attr, n_in, n_out, shape
+from ...core.records import Op
+from ...core.work import SINGLE_COMPONENTS, UnknownWork, Work, formulas, prod
+from ...work.common_formulas import per_input, unknown_work_formula
+from ...work.contraction import dots
+from ...work.convolution import taps_torch
+from ...work.elementwise import ADD, CMP, DIV, MUL, SPECIAL
+from ...work.sampling import BILINEAR, weights
+from ...work.shapes import attr, n_in, n_out, shape
 
 _NEIGHBOURS = 4
 _SUM = MUL * _NEIGHBOURS + ADD * (_NEIGHBOURS - 1)

@@ -8,7 +8,7 @@ Shapes are torch's: inputs in schema order, without tensors that were not given;
 
 from __future__ import annotations
 
-from .. import attention_kernels, collectives, torchvision  # noqa: F401
+from .. import attention_kernels  # noqa: F401
 from . import (  # noqa: F401
     complex_numbers,
     distances,

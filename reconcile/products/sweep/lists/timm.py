@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....adapters.pytorch import torchvision as operators
+from ...torchvision.pytorch import operators
 
 USUAL = (3, 224, 224)
 """An image for a model without a configuration (timm/data/constants.py)."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ....adapters.pytorch import torchvision as operators
+from ...torchvision.pytorch import operators
 
 SIDE = 512
 FRAMES = 16

@@ -2,14 +2,14 @@
 
 torchvision's wheels are built against CUDA: beside a PyTorch for the CPU the library does not load, and ``import torchvision``
 fails at the first operator that it registers a meta kernel for.  Here the schemas are registered, and torchvision is told that
-its library is loaded.  Operators whose results a detector uses have a kernel (torchvision_kernels.py); for the others PyTorch
+its library is loaded.  Operators whose results a detector uses have a kernel (kernels.py); for the others PyTorch
 reports that it lacks one.  Python 3.8.
 """
 
 import importlib.machinery
 import os
 import sys
-from typing import Any, List
+from typing import Any
 
 PACKAGE = "torchvision"
 _REGIONS = "float spatial_scale, SymInt pooled_height, SymInt pooled_width"
@@ -37,7 +37,7 @@ SCHEMAS = (
     "_cuda_version() -> int",
 )
 """As torchvision 0.28 registers them (torchvision/csrc/ops/*.cpp)."""
-_kept: List[Any] = []
+_kept: list[Any] = []
 """A library's operators are gone when it is."""
 
 
@@ -73,11 +73,11 @@ def declare(folder: str) -> None:
             continue
     if not names or not hasattr(torch, "library"):
         return
-    from . import torchvision_kernels
+    from . import kernels as of_cpu
 
     library = torch.library.Library(PACKAGE, "FRAGMENT")
     _kept.append(library)
-    kernels = dict(torchvision_kernels.KERNELS, _cuda_version=lambda: -1)
+    kernels = dict(of_cpu.KERNELS, _cuda_version=lambda: -1)
     for schema in SCHEMAS:
         name = schema.partition("(")[0]
         if hasattr(torch.ops.torchvision, name):  # the program has declared it, as docs/environments.md says
@@ -88,7 +88,7 @@ def declare(folder: str) -> None:
     _take_for_loaded([os.path.join(folder, name) for name in names])
 
 
-def _take_for_loaded(paths: List[str]) -> None:
+def _take_for_loaded(paths: list[str]) -> None:
     """Have torchvision find that these libraries load: it tries again (torchvision/extension.py)."""
     import torch
 

@@ -1,0 +1,1 @@
+"""Declares torchvision's operators where its compiled library cannot be loaded."""
