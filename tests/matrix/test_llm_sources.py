@@ -63,15 +63,9 @@ CONFIGURATIONS: dict[str, tuple[int, int, dict[str, Any]]] = {
         },
     ),
     "glm_moe_dsa": (44, 2, GLM),
-    "gpt2": (36, 3, {
-        "model_type": "gpt2", "vocab_size": 301, "n_embd": 60, "n_layer": 5, "n_head": 4, "n_positions": 36,
-    }),
-    "gpt2_b": (52, 3, {
-        "model_type": "gpt2", "vocab_size": 257, "n_embd": 48, "n_layer": 3, "n_head": 6, "n_positions": 52,
-    }),
-    "gpt2_c": (20, 4, {
-        "model_type": "gpt2", "vocab_size": 523, "n_embd": 72, "n_layer": 2, "n_head": 8, "n_positions": 20,
-    }),
+    "gpt2": (36, 3, {"model_type": "gpt2", "vocab_size": 301, "n_embd": 60, "n_layer": 5, "n_head": 4, "n_positions": 36}),
+    "gpt2_b": (52, 3, {"model_type": "gpt2", "vocab_size": 257, "n_embd": 48, "n_layer": 3, "n_head": 6, "n_positions": 52}),
+    "gpt2_c": (20, 4, {"model_type": "gpt2", "vocab_size": 523, "n_embd": 72, "n_layer": 2, "n_head": 8, "n_positions": 20}),
     "gpt_oss": (44, 2, {
         "model_type": "gpt_oss", "vocab_size": 433, "hidden_size": 56, "num_hidden_layers": 4, "num_attention_heads": 6,
         "num_key_value_heads": 3, "head_dim": 10, "intermediate_size": 32, "num_local_experts": 9, "num_experts_per_tok": 4,
@@ -128,54 +122,28 @@ CONFIGURATIONS: dict[str, tuple[int, int, dict[str, Any]]] = {
 
 FIGURES: dict[tuple[str, str], dict[str, int]] = {
     # FLOPs of a step, or of a call
-    ("bert", "training"): {
-        "llm-foundry": 51_965_232,
-    },
+    ("bert", "training"): {"llm-foundry": 51_965_232},
     ("deepseek_v3", "training"): {
         "hf-trainer": 219_352_320, "maxtext": 163_570_176, "megatron": 164_191_104, "torchtitan": 174_569_472,
         "torchtitan-hf": 250_867_584,
     },
-    ("deepseek_v3", "forward"): {
-        "vllm": 48_191_712,
-    },
-    ("deepseek_v3_freq", "training"): {
-        "nemo": 148_743_936,
-    },
-    ("deepseek_v3_mtp", "training"): {
-        "megatron-bridge": 287_210_880, "megatron-mtp": 287_210_880,
-    },
-    ("gemma3", "training"): {
-        "maxtext": 143_423_040, "megatron-bridge": 145_707_456,
-    },
-    ("gemma3", "forward"): {
-        "nanochat-prefill": 47_239_712, "vllm": 44_711_984,
-    },
-    ("glm4_moe_mtp", "training"): {
-        "megatron-mtp": 121_093_632,
-    },
-    ("glm_dsa_freq", "training"): {
-        "maxtext": 211_538_016, "megatron-bridge": 206_564_160, "megatron-dsa": 202_263_168,
-    },
-    ("glm_dsa_freq_mtp", "training"): {
-        "megatron-dsa": 281_680_512, "megatron-mtp": 286_716_672,
-    },
-    ("glm_moe_dsa", "training"): {
-        "megatron-dsa": 158_011_008,
-    },
+    ("deepseek_v3", "forward"): {"vllm": 48_191_712},
+    ("deepseek_v3_freq", "training"): {"nemo": 148_743_936},
+    ("deepseek_v3_mtp", "training"): {"megatron-bridge": 287_210_880, "megatron-mtp": 287_210_880},
+    ("gemma3", "training"): {"maxtext": 143_423_040, "megatron-bridge": 145_707_456},
+    ("gemma3", "forward"): {"nanochat-prefill": 47_239_712, "vllm": 44_711_984},
+    ("glm4_moe_mtp", "training"): {"megatron-mtp": 121_093_632},
+    ("glm_dsa_freq", "training"): {"maxtext": 211_538_016, "megatron-bridge": 206_564_160, "megatron-dsa": 202_263_168},
+    ("glm_dsa_freq_mtp", "training"): {"megatron-dsa": 281_680_512, "megatron-mtp": 286_716_672},
+    ("glm_moe_dsa", "training"): {"megatron-dsa": 158_011_008},
     ("gpt2", "training"): {
         "gpt-neox": 165_162_240, "gpt-neox-hfu": 220_216_320, "levanter": 166_367_520,
         "chinchilla-ipynb": 154_664_640, "cookbook": 209_213_280, "cookbook-plain": 157_891_680, "hf-trainer": 142_572_960,
         "litgpt": 179_003_520, "nanogpt": 168_272_640, "nemo": 158_669_280, "nemo-llama3": 5_180_215_680,
     },
-    ("gpt2", "forward"): {
-        "litgpt": 61_223_040, "nanochat-prefill": 52_954_560,
-    },
-    ("gpt2_b", "training"): {
-        "nanogpt": 105_041_664,
-    },
-    ("gpt2_c", "training"): {
-        "nanogpt": 81_527_040,
-    },
+    ("gpt2", "forward"): {"litgpt": 61_223_040, "nanochat-prefill": 52_954_560},
+    ("gpt2_b", "training"): {"nanogpt": 105_041_664},
+    ("gpt2_c", "training"): {"nanogpt": 81_527_040},
     ("gpt_oss", "training"): {
         "litgpt": 170_443_328, "megatron-bridge": 86_313_984, "torchtitan": 93_407_424, "torchtitan-main": 89_859_264,
     },
@@ -185,53 +153,33 @@ FIGURES: dict[tuple[str, str], dict[str, int]] = {
         "nemo": 58_775_040, "nemo-llama3": 2_990_684_160, "torchtitan": 65_295_360, "torchtitan-hf": 84_948_480,
         "trl": 65_134_080,
     },
-    ("llama", "forward"): {
-        "litgpt": 30_850_560, "nanochat-prefill": 20_352_000, "vllm": 14_200_896,
-    },
-    ("llama4", "training"): {
-        "megatron": 62_143_488,
-    },
-    ("llama4", "forward"): {
-        "vllm": 13_669_440,
-    },
+    ("llama", "forward"): {"litgpt": 30_850_560, "nanochat-prefill": 20_352_000, "vllm": 14_200_896},
+    ("llama4", "training"): {"megatron": 62_143_488},
+    ("llama4", "forward"): {"vllm": 13_669_440},
     ("llama_tied", "training"): {
         "gpt-neox": 104_079_360, "gpt-neox-hfu": 138_772_480, "levanter": 88_644_864,
         "hf-trainer": 62_240_640, "nemo-llama3": 3_859_451_904, "torchtitan": 87_935_232, "torchtitan-main": 87_935_232,
     },
-    ("mpt", "training"): {
-        "llm-foundry": 113_467_392,
-    },
+    ("mpt", "training"): {"llm-foundry": 113_467_392},
     ("odd_qwen3", "training"): {
         "chinchilla-ipynb": 63_733_824, "litgpt": 103_097_280, "llm-foundry": 97_149_888, "nemo": 92_142_336,
         "trl": 96_324_096,
     },
-    ("odd_qwen3", "forward"): {
-        "litgpt": 35_356_992,
-    },
-    ("olmo2", "training"): {
-        "olmo-core": 81_924_480,
-    },
-    ("olmo3", "training"): {
-        "olmo-core": 118_685_952, "torchtitan-main": 119_023_872,
-    },
+    ("odd_qwen3", "forward"): {"litgpt": 35_356_992},
+    ("olmo2", "training"): {"olmo-core": 81_924_480},
+    ("olmo3", "training"): {"olmo-core": 118_685_952, "torchtitan-main": 119_023_872},
     ("olmoe", "training"): {
         "levanter": 80_361_600,
         "cookbook": 266_713_216, "cookbook-plain": 201_190_528, "olmo-core": 80_070_144,
     },
-    ("qwen2_moe", "training"): {
-        "megatron": 71_165_952,
-    },
-    ("qwen2_moe", "forward"): {
-        "vllm": 17_117_376,
-    },
+    ("qwen2_moe", "training"): {"megatron": 71_165_952},
+    ("qwen2_moe", "forward"): {"vllm": 17_117_376},
     ("qwen3_moe_mixed", "training"): {
         "levanter": 128_080_128,
         "cookbook": 584_612_864, "cookbook-plain": 440_321_024, "maxtext": 136_485_888, "megatron": 146_589_696,
         "nemo": 134_796_288, "torchtitan-hf": 280_503_168, "trl": 147_637_248,
     },
-    ("qwen3_next", "training"): {
-        "torchtitan": 86_449_440, "torchtitan-main": 89_642_784,
-    },
+    ("qwen3_next", "training"): {"torchtitan": 86_449_440, "torchtitan-main": 89_642_784},
 }  # fmt: skip
 
 
