@@ -85,6 +85,25 @@ def test_options_become_attributes_of_tensorflow() -> None:
     assert attributes({"squeezeDims": [1, 2]})["axis"] == [1, 2]
 
 
+BIASED = {
+    "CONV_2D": [X, (4, 3, 3, 10)],
+    "DEPTHWISE_CONV_2D": [X, (1, 3, 3, 10)],
+    "CONV_3D": [(2, 6, 6, 8, 10), (3, 3, 3, 10, 4)],
+    "FULLY_CONNECTED": [X, (4, 10)],
+    "TRANSPOSE_CONV": [(4,), (4, 3, 3, 10), X],
+    "CONV_3D_TRANSPOSE": [(5,), (3, 3, 3, 4, 10), (2, 6, 6, 8, 10)],
+}
+
+
+@pytest.mark.parametrize("name", BIASED)
+def test_a_bias_is_an_addition_per_result_and_a_clamp_two_comparisons(name: str) -> None:
+    inputs, output = BIASED[name], (2, 6, 8, 4)
+    plain = work_of(make(f"tflite.{name}", inputs, [output]))
+    found = work_of(make(f"tflite.{name}", [*inputs, (4,)], [output], fused_activation_function="RELU6"))
+    assert plain.mac
+    assert found == plain + Work(add=2 * 6 * 8 * 4, cmp=2 * 2 * 6 * 8 * 4)
+
+
 def test_a_softmax_with_a_factor_and_a_norm() -> None:
     plain = work_of(make("tflite.SOFTMAX", [X], [X], beta=1.0))
     assert work_of(make("tflite.SOFTMAX", [X], [X], beta=2.0)) == plain + Work(mul=960)

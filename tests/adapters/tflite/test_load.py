@@ -17,7 +17,6 @@ from tests.adapters.tflite.making import flops, graph, overwrite, schema, trace_
 from tests.products.files.processes import found_by
 from tests.programs import run_program
 
-pytestmark = pytest.mark.frameworks
 load()
 
 MATRIX = ("float32", (4, 4), None)

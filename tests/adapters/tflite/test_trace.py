@@ -12,7 +12,6 @@ from reconcile.work import UnknownWork, known_part, load, work_of
 from tests.adapters.tflite import making
 from tests.adapters.tflite.making import convert, flops, graph, schema, trace_of, unentered, write
 
-pytestmark = pytest.mark.frameworks
 load()
 
 
@@ -24,7 +23,7 @@ def network(x: Any) -> Any:
     """A convolution, one of every channel, one transposed, and a product of rows that the batch is part of."""
     x = tf.nn.relu6(tf.nn.bias_add(tf.nn.conv2d(x, weights(3, 3, 3, 4), 1, "VALID"), weights(4)))  # 8 -> 6
     x = tf.nn.depthwise_conv2d(x, weights(3, 3, 4, 2), (1, 1, 1, 1), "SAME")  # 4 -> 8 channels
-    rows = tf.reshape(x, (-1, 8))
+    rows = tf.reshape(tf.concat(tf.split(x, 2, 3)[::-1], 3), (-1, 8))
     up = tf.nn.conv2d_transpose(x, weights(3, 3, 5, 8), (tf.shape(x)[0], 12, 12, 5), 2, "SAME")
     return tf.matmul(rows, weights(8, 7)), up
 
