@@ -79,11 +79,7 @@ def test_few_functions_are_named_by_a_bare_participle() -> None:
     assert len(found) <= PARTICIPLES, "\n".join(found)
     assert [
         name for name in ("told", "_asked", "counting", "count_ops", "tell", "asked_ranks") if is_participle(name)
-    ] == [
-        "told",
-        "_asked",
-        "counting",
-    ]
+    ] == ["told", "_asked", "counting"]
 
 
 def test_few_small_files_serve_a_single_other() -> None:

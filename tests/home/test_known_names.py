@@ -94,11 +94,7 @@ def test_no_program_in_a_string_imports_what_a_folder_hides() -> None:
 
 @pytest.mark.parametrize(
     "program",
-    [
-        "import sys\nimport torch",
-        "from reconcile.adapters.pytorch.tracing import x",
-        "x=1; from thop import profile",
-    ],
+    ["import sys\nimport torch", "from reconcile.adapters.pytorch.tracing import x", "x=1; from thop import profile"],
 )
 def test_such_a_program_is_found(program: str) -> None:
     assert HIDDEN.search(program)

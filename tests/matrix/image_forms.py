@@ -277,8 +277,6 @@ CASES = {
     "flux": Case(SMALL_FLUX, ("--seq", str(WORDS)), *flux(H, 2, 3, WORDS, (16, CAPTION, POOL))),
     "qwen-image": qwen_image(),
     "flux of a size": Case(
-        SMALL_FLUX,
-        ("--seq", str(WORDS), "--image-size", "64x96"),
-        *flux(H, 2, 3, WORDS, (16, CAPTION, POOL), 4 * 6),
+        SMALL_FLUX, ("--seq", str(WORDS), "--image-size", "64x96"), *flux(H, 2, 3, WORDS, (16, CAPTION, POOL), 4 * 6)
     ),
 }

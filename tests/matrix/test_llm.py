@@ -11,17 +11,7 @@ from typing import Any
 import pytest
 
 from tests.matrix.llm_forms import flops
-from tests.matrix.llm_page import (
-    CASES,
-    CONFIGURATIONS,
-    HEAD,
-    PAGE,
-    PASSES,
-    Case,
-    overview,
-    ratios,
-    words,
-)
+from tests.matrix.llm_page import CASES, CONFIGURATIONS, HEAD, PAGE, PASSES, Case, overview, ratios, words
 from tests.own.one_process import Commands
 
 STALE = "reports/llm.md is stale: run `make llm` and commit what changed"

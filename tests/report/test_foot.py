@@ -14,10 +14,7 @@ from reconcile.report import foot, reports
 from tests.report import samples
 
 
-@pytest.mark.parametrize(
-    "sample",
-    samples.SAMPLES,
-)
+@pytest.mark.parametrize("sample", samples.SAMPLES)
 def test_the_samples_foot(sample: Callable[[], Answer]) -> None:
     foot.check(sample())
 

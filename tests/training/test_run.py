@@ -55,11 +55,7 @@ def test_a_training_step(ask):
     assert result.pass_ == "training"
     assert result.exit_code == EXIT_OK
     states = {x.counter: x.state for x in result.ledgers}
-    assert states == {
-        "thop": State.NOT_COMPARABLE,
-        "fvcore": State.NOT_COMPARABLE,
-        "flop_counter": State.EXPLAINED,
-    }
+    assert states == {"thop": State.NOT_COMPARABLE, "fvcore": State.NOT_COMPARABLE, "flop_counter": State.EXPLAINED}
     assert {x.reason for x in result.ledgers if x.total is None} == {"it sees the forward pass only"}
     statement = next(s for s in result.statements if s.from_ == "flop_counter")
     assert statement.residual == 0
