@@ -52,7 +52,7 @@ def settle_module(module: UnsettledModule, counter: OpCounter) -> list[Item]:
     kept += [item for op in module.ran for item in _left_out(op, left_out, counter, holder)]
     rest = _without(missing, left_out)
     if rest and holder and (inside := _list_inside(module)):
-        return [*module.items, *(_held(op, counter, holder) for op in inside)]
+        return [*module.items, *(_make_held_item(op, counter, holder) for op in inside)]
     return [*kept, _gap(module, rest, counter)] if rest else kept
 
 
@@ -85,7 +85,7 @@ def _list_inside(module: UnsettledModule) -> list[Op]:
     return [] if is_other or any(work and calls for work, calls in met.items()) else inside
 
 
-def _held(op: Op, counter: OpCounter, holder: Op) -> Item:
+def _make_held_item(op: Op, counter: OpCounter, holder: Op) -> Item:
     reason = counter.why_not(op) if op.op == holder.op else counter.inside(holder)
     return unmet(op, known_work(op) or ZERO, Cause.OP_NOT_COUNTED, reason)
 

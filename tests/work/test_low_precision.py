@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-import reconcile  # noqa: E402
-from reconcile.core.records import Tensor  # noqa: E402
-from reconcile.core.work import SINGLE_COMPONENTS, UnknownWork  # noqa: E402
-from reconcile.work import Work, known_part, work_of  # noqa: E402
-from tests.work.beside_torch import RELAXED, SMALL  # noqa: E402
-from tests.work.records_by_hand import make  # noqa: E402
-from tests.work.torch_records import record  # noqa: E402
+import reconcile
+from reconcile.core.records import Tensor
+from reconcile.core.work import SINGLE_COMPONENTS, UnknownWork
+from reconcile.work import Work, known_part, work_of
+from tests.adapters.counters.small_nets import Does
+from tests.work.beside_torch import RELAXED, SMALL
+from tests.work.records_by_hand import make
+from tests.work.torch_records import record
 
 
 def product(m, k, n):
@@ -40,6 +40,17 @@ def test_scaled_products(m, k, n):
     assert work_of(make("bitsandbytes.int8_linear_matmul", [*turned, Tensor((m, n), "int32")], [])) == product(m, k, n)
     with pytest.raises(UnknownWork, match="may multiply"):
         work_of(make("lib.int8_product", whole, [Tensor((m, n), "int32")]))
+
+
+def test_quantisers_of_bitsandbytes_have_no_products():
+    codes, table, scales, weight = Tensor((8, 1), "uint8"), (16,), (1,), (4, 4)
+    for name, inputs, outputs in (
+        ("quantize_4bit", [weight], [scales, codes]),
+        ("dequantize_blockwise", [codes, scales, table], [weight]),
+        ("int8_mm_dequant", [Tensor((4, 4), "int32"), (4,), (4,)], [weight]),
+    ):
+        part = known_part(make(f"bitsandbytes.{name}", inputs, outputs))
+        assert (part.work, part.unknown) == (Work(), frozenset(SINGLE_COMPONENTS))
 
 
 @RELAXED
@@ -76,18 +87,6 @@ def engine(monkeypatch):
     torch.backends.quantized.engine = before
 
 
-class Sums(torch.nn.Module):
-    """What a recurrent layer returns first."""
-
-    def __init__(self, layer):
-        super().__init__()
-        self.layer = layer
-
-    def forward(self, x):
-        found = self.layer(x)
-        return found[0] if isinstance(found, tuple) else found
-
-
 def macs(module, x):
     """Multiply-adds of one call, none of them unknown."""
     parts = [known_part(op) for op in record(module, x)]
@@ -104,28 +103,22 @@ def test_dynamically_quantised_recurrence(engine, kind):
     gates = 4 if "LSTM" in kind else 3
     whole = {} if kind.endswith("Cell") else {"num_layers": 2, "bidirectional": True}
     layer = getattr(torch.nn, kind)(8, 5, **whole)
-    model = torch.ao.quantization.quantize_dynamic(Sums(layer), {type(layer)})
+    first = lambda m, x: found[0] if isinstance(found := m.layer(x), tuple) else found  # noqa: E731
+    model = torch.ao.quantization.quantize_dynamic(Does(first, layer=layer), {type(layer)})
     if kind.endswith("Cell"):
         assert macs(model, torch.ones(2, 8)) == 2 * gates * 5 * (8 + 5)
     else:
         assert macs(model, torch.ones(3, 2, 8)) == 3 * 2 * gates * 5 * 2 * ((8 + 5) + (2 * 5 + 5))
 
 
-class Small(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.quant, self.dequant = torch.ao.quantization.QuantStub(), torch.ao.quantization.DeQuantStub()
-        self.conv, self.linear = torch.nn.Conv2d(4, 8, 3, groups=2), torch.nn.Linear(8, 3)
-
-    def forward(self, x):
-        return self.dequant(self.linear(self.conv(self.quant(x)).mean((2, 3))))
-
-
 @needs_an_engine
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_statically_quantised_layers(engine):
-    model = Small().eval()
+    stubs = {"quant": torch.ao.quantization.QuantStub(), "dequant": torch.ao.quantization.DeQuantStub()}
+    conv, linear = torch.nn.Conv2d(4, 8, 3, groups=2), torch.nn.Linear(8, 3)
+    run = lambda m, x: m.dequant(m.linear(m.conv(m.quant(x)).mean((2, 3))))  # noqa: E731
+    model = Does(run, **stubs, conv=conv, linear=linear).eval()
     model.qconfig = torch.ao.quantization.get_default_qconfig("qnnpack")
     torch.ao.quantization.prepare(model, inplace=True)
     model(torch.randn(2, 4, 6, 6))
@@ -133,22 +126,14 @@ def test_statically_quantised_layers(engine):
     assert macs(model, torch.randn(2, 4, 6, 6)) == 2 * 8 * 4 * 4 * (4 // 2 * 9) + 2 * 8 * 3
 
 
-class Both(torch.nn.Module):
-    """A product of int8, and a dynamically quantised layer on what it gives."""
-
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.ao.nn.quantized.dynamic.Linear(16, 8)
-        self.weight = torch.nn.Parameter(torch.ones(32, 16, dtype=torch.int8), requires_grad=False)
-
-    def forward(self, x):
-        return self.layer(torch._int_mm(x.to(torch.int8), self.weight).float())
-
-
 @needs_an_engine
 @pytest.mark.filterwarnings("ignore")
 def test_a_run_publishes_the_products_of_integers(engine):
-    run = reconcile.run(torch=Both(), inputs=(torch.ones(24, 32),), counters=["flop_counter"])
+    layer = torch.ao.nn.quantized.dynamic.Linear(16, 8)
+    weight = torch.nn.Parameter(torch.ones(32, 16, dtype=torch.int8), requires_grad=False)
+    product = lambda m, x: m.layer(torch._int_mm(x.to(torch.int8), m.weight).float())  # noqa: E731
+    both = Does(product, layer=layer, weight=weight)
+    run = reconcile.run(torch=both, inputs=(torch.ones(24, 32),), counters=["flop_counter"])
     assert [figure.flops for figure in run.verdict.figures] == [2 * 24 * 32 * 16 + 2 * 24 * 16 * 8]
     (statement,) = [s for s in run.result.statements if s.from_ == "flop_counter"]
     assert (statement.residual, {a.cause.value for a in statement.adjustments}) == (0, {"op-not-counted"})

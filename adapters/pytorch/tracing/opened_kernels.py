@@ -89,7 +89,8 @@ def _kernels_of(func: Any) -> Kernels:
 
 
 class KernelSeal(Seal):
-    """Follows one kernel: ``failed`` says what came in that no operator made. It shares the memory of the seal around it."""
+    """Follows one kernel: ``failed`` says what came in that no operator made. It shares the memory of the seal around it, which
+    tells by another call whether a table that a kernel in Python reads was computed from inputs."""
 
     is_repeated = False
 
@@ -97,6 +98,7 @@ class KernelSeal(Seal):
         super().__init__()
         self.is_python, self._given = is_python, {value for value in given if type(value) in (float, complex)}
         self._has_left, self._items = False, 0
+        self._outer: Seal | None = around._outer if isinstance(around, KernelSeal) else around
         if around is not None:
             self.layer, self.memory, self._held, self._at = around.layer, around.memory, around._held, around._at
             self.failed = around.failed
@@ -130,6 +132,12 @@ class KernelSeal(Seal):
 
     def _fail(self, reader: Any) -> None:
         self.failed = self.failed or OTHER_VALUES % name_reader(reader)
+
+    def _meet(self, tensor: torch.Tensor, key: int, size: int, found: int, reader: Any) -> None:
+        if self._outer is not None and self._outer.is_repeated and self.is_python and not self._has_left:
+            self._outer._meet(tensor, key, size, found, reader)
+        else:
+            self._fail(reader)
 
     def _enter(self, tensor: torch.Tensor, layer: str, reader: Any, reason: str, seen: bool = False) -> None:
         self._fail(reader)

@@ -1,4 +1,4 @@
-"""ATen operators without multiply-adds, whose other work depends on the data or a chosen algorithm, or has no formula here.
+"""Operators of ATen and bitsandbytes without multiply-adds, whose other work depends on the data or a chosen algorithm, or has no formula here.
 
 Under the convention `matmul` their work is known; under others the trace names them as unknown.
 """
@@ -33,3 +33,10 @@ _UNFIXED = {
 """Why the work of these operators is not fixed -> their names, without the prefix."""
 for _reason, _names in _UNFIXED.items():
     register_unfixed(_reason, _names, "aten.")
+
+register_unfixed(
+    "it rounds or scales single elements, by a table and block by block (bitsandbytes/_ops.py)",
+    """quantize_4bit dequantize_4bit quantize_blockwise dequantize_blockwise int8_vectorwise_quant int8_vectorwise_dequant
+    int8_double_quant int8_mm_dequant optimizer_update_32bit optimizer_update_8bit_blockwise""",
+    "bitsandbytes.",
+)

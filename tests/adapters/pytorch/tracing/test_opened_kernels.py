@@ -10,20 +10,19 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
+from torch import nn
+from torch.utils.cpp_extension import include_paths, library_paths
+from torch.utils.flop_counter import FlopCounterMode, flop_registry, register_flop_formula
 
-torch = pytest.importorskip("torch")
-np = pytest.importorskip("numpy")
-
-from torch import nn  # noqa: E402
-from torch.utils.cpp_extension import include_paths, library_paths  # noqa: E402
-from torch.utils.flop_counter import FlopCounterMode, flop_registry, register_flop_formula  # noqa: E402
-
-import reconcile  # noqa: E402
-from reconcile.core.causes import Cause  # noqa: E402
-from reconcile.core.work import restore_registry  # noqa: E402
-from reconcile.work import Work, formula  # noqa: E402
-from tests.adapters.pytorch.tracing.test_seal_attacks import compile_library  # noqa: E402
+import reconcile
+from reconcile.adapters.pytorch.tracing.seal import COMPUTED
+from reconcile.core.causes import Cause
+from reconcile.core.work import restore_registry
+from reconcile.work import Work, formula
+from tests.adapters.pytorch.tracing.test_seal_attacks import compile_library
 
 ROWS, WIDE, INNER, OUT = 2, 4, 5, 3
 OPENED, HEAD = ROWS * WIDE * INNER, ROWS * INNER * OUT
@@ -108,7 +107,7 @@ class Net(nn.Module):
         self.weight, self.head, self.call = nn.Parameter(torch.randn(INNER, WIDE)), nn.Linear(INNER, OUT), [call]
 
     def __deepcopy__(self, _memo: Any) -> Net:
-        made = Net(self.call[0])
+        made = type(self)(self.call[0])
         made.load_state_dict(self.state_dict())
         return made
 
@@ -250,13 +249,46 @@ HIDDEN = {
 def test_a_kernel_that_computes_elsewhere_withholds_the_number(way):
     call = operator(f"hidden{list(HIDDEN).index(way)}", HIDDEN[way])
     kept(torch.zeros(ROWS, WIDE), torch.zeros(INNER, WIDE))
-    for found in (
-        count_step(call),
-        count_step(call),  # the memory may be that of the first one's result
-        reconcile.run(torch=Net(call), inputs=torch.randn(ROWS, WIDE), counters=["flop_counter"]),
-    ):
+    founds = [count_step(call), count_step(call)]  # the memory may be that of the first one's result
+    if HIDDEN[way] is not kept:
+        founds.append(reconcile.run(torch=Net(call), inputs=torch.randn(ROWS, WIDE), counters=["flop_counter"]))
+    for found in founds:
         (trace,) = found.result.traces
         assert [item.op for item in trace.unknown] == [call._qualname.replace("::", ".")]
+
+
+TABLES = {
+    "a global": lambda x, w: x @ w.t() + TABLE,
+    "a list of the program": lambda x, w: x @ w.t() + torch.tensor([[0.5] * INNER] * ROWS),
+    "in an operator of an operator": lambda x, w: by_table(x, w) + TABLE,
+    "given from outside": lambda x, w: x @ w.t() + GIVEN[0],
+}
+"""Kernels that read what was there before the call."""
+TABLE, GIVEN = torch.ones(ROWS, INNER), [torch.ones(ROWS, INNER)]
+by_table = operator("by_table", TABLES["a global"])
+
+
+@pytest.mark.parametrize("way", TABLES)
+def test_a_table_is_no_work_unless_it_is_computed_from_the_inputs(way):
+    """Another call tells: a table is the same one there."""
+    model = Net(operator(f"table{list(TABLES).index(way)}", TABLES[way]))
+    run = reconcile.run(torch=model, inputs=torch.randn(ROWS, WIDE), counters=["flop_counter"])
+    assert macs_by_phase(run) == {"forward": OPENED + HEAD}
+
+
+class Computing(Net):
+    """Gives its operator what numpy computed."""
+
+    def forward(self, x):
+        GIVEN[:] = [torch.from_numpy(x.detach().numpy() @ self.weight.detach().numpy().T)]
+        return super().forward(x)
+
+
+def test_a_table_that_numpy_computes_withholds_the_number():
+    model = Computing(operator("given", TABLES["given from outside"]))
+    run = reconcile.run(torch=model, inputs=torch.randn(ROWS, WIDE), counters=["flop_counter"])
+    (trace,) = run.result.traces
+    assert {item.op for item in trace.unknown} == {COMPUTED}
 
 
 def test_sizes_alone_show_no_work():
