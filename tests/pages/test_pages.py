@@ -9,15 +9,12 @@ import pytest
 
 from docs.formulas import HELD, module_of
 from docs.write import TITLES, texts
-from reconcile.adapters.counters.bridge import make_item
 from reconcile.core.causes import ORDER, Cause
-from reconcile.core.conventions import NAMED, Convention
-from reconcile.core.records import FLOP
+from reconcile.core.conventions import NAMED
 from reconcile.core.registry import known_counters
-from reconcile.engine.booking import Booking, book
 from reconcile.pages import HERE, names, page
-from reconcile.work import Work, registered_formulas
 from reconcile.work import load as load_formulas
+from reconcile.work import registered_formulas
 from tests.cli.conftest import Stub, stub  # noqa: F401
 from tests.pages.reading import SLOW, THERE, numbers, programs, value
 
@@ -68,12 +65,6 @@ def test_the_numbers_of_a_program_are_their_closed_forms() -> None:
 
 def test_a_wrong_closed_form_is_seen() -> None:
     assert [(n, value(form)) for n, form in numbers("print(1)  # 7 = 2 * 3; 8 = 2 ** 3\n")] == [(7, 6), (8, 8)]
-
-
-def test_a_convention_of_ones_own_books_the_weight() -> None:
-    work = Work(mac=2 * 3 * 4)
-    item = make_item(None, None, layer="dense", op="MatMul", counted=work, seen=1, ran=work, times=1)
-    assert book(item, FLOP, Convention("one_per_multiply_add", mac=1)) == [Booking(Cause.WEIGHT_DIFFERS, -2 * 3 * 4)]
 
 
 def test_the_order_of_causes_stands_in_their_index_alone(
