@@ -77,8 +77,9 @@ def test_a_factor_is_an_exact_fraction(cell: Cell, text: str) -> None:
 def test_cards_come_back_from_the_file_as_they_were(tmp_path: Path) -> None:
     path = tmp_path / "cards.json"
     assert score.read_cards(path) == {}
-    path.write_text(score.dump(CARDS.values()))
-    assert score.read_cards(path) == CARDS
+    some = dict([*CARDS.items()][::40])
+    path.write_text(score.dump(some.values()))
+    assert score.read_cards(path) == some
 
 
 # The committed scorecard.
