@@ -35,9 +35,6 @@ FUNCTIONS_AT = {"flex_attention": (3, 4), "flex_attention_backward": (7, 9)}
 
 DIRECT = "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG"
 """PyTorch's own switch of flex_attention, by which it is not compiled."""
-COMPILES = "_hop_compile_and_call"
-"""The function of torch._higher_order_ops.utils that calls all operators with functions as arguments."""
-CONDITION = "_cond_op_wrapper"
 
 
 def is_higher_order(func: Any) -> bool:
@@ -57,39 +54,11 @@ def disable_compilation() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def run_uncompiled(met: Callable[[str], None]) -> Iterator[None]:
-    """Within this, PyTorch compiles no operator to run its functions, and a condition calls the branch that it selects.
-
-    The compiler skips frames that run beneath a recorder's mode, but not the recorder's own.  The branch is called as a plain
-    function, so that autograd follows it: beneath the operator it does not, and PyTorch gets the branch's gradients by compiling
-    it.  ``met`` is called with the name of a condition.
-    """
-    try:
-        from torch._higher_order_ops import utils as module
-    except ImportError:
-        yield
-        return
-
-    def call_uncompiled(function: Any, args: Any, kwargs: Any = None) -> Any:
-        if getattr(function, "__name__", "") != CONDITION:
-            return function(*args, **(kwargs or {}))
-        met("cond")
-        return _cond(*args)
-
-    with (
-        wrap_function(module, COMPILES, lambda _compiles: call_uncompiled)
-        if hasattr(module, COMPILES)
-        else nullcontext()
-    ):
-        yield
-
-
 def open_operator(func: Any, args: tuple[Any, ...]) -> Callable[[], Any] | None:
     """What runs the functions of this operator one by one, so that their own ops can be recorded; None for an operator that is
     recorded whole."""
     runs: dict[str, Callable[..., Any]] = {
-        "cond": _cond,
+        "cond": open_condition,
         "while_loop": _while_loop,
         "scan": _scan,
         "associative_scan": _associative_scan,
@@ -99,7 +68,8 @@ def open_operator(func: Any, args: tuple[Any, ...]) -> Callable[[], Any] | None:
     return None if run is None else partial(run, *args)
 
 
-def _cond(predicate: Any, if_true: Any, if_false: Any, operands: Any) -> Any:
+def open_condition(predicate: Any, if_true: Any, if_false: Any, operands: Any) -> Any:
+    """The branch of torch.cond that is taken, called as a plain function."""
     return (if_true if predicate else if_false)(*operands)
 
 

@@ -1,6 +1,6 @@
-"""Detects, in a program's step, values that leave PyTorch as an array or a list before data come back: no dispatcher sees what is
-computed in between. In a call that can be made twice, seal.py finds that and more. Within ``keep_numbers``, tensors on meta
-keep the whole numbers that the program makes them of, and ``numbers_of`` reads them.
+"""Detects values that leave PyTorch as an array or a list: no dispatcher sees what is computed of them. In a call that can be
+made twice, seal.py finds that and more. Within ``keep_numbers``, tensors on meta keep the whole numbers that the program makes
+them of, and ``numbers_of`` reads them.
 
 A tensor of floating numbers leaves by the methods of ``LEAVING``; floating data come back where PyTorch calls ``lift_fresh``
 (launches.py makes such a call for DLPack and buffers). Single numbers (``item``), whole numbers and shapes do not count as data:
@@ -19,9 +19,6 @@ import torch
 
 from .wrapped_functions import wrap_function
 
-VALUES_LEFT_PYTORCH = (
-    "its values left PyTorch here, as an array or a list, and data came back later: the work in between is not recorded"
-)
 LEAVING = ("numpy", "tolist", "__array__", "__dlpack__")
 """Methods of tensors by which values leave."""
 BY_ADDRESS = ("data_ptr", "untyped_storage", "storage", "__reduce_ex__")
@@ -31,28 +28,6 @@ MAKING = ("tensor", "as_tensor", "asarray")
 """Functions that make tensors of numbers."""
 NUMBERS = "_reconcile_numbers"
 """Attribute of a tensor on meta: the program's own numbers, which it was made of, and the version that had them."""
-
-
-class Crossings:
-    """Where values left, in the order of the step, and which of these layers got data back."""
-
-    def __init__(self) -> None:
-        self.left: list[str] = []
-        self.back: list[str] = []
-
-    def note_left(self, value: Any, layer: str) -> None:
-        """The values of a tensor leave in this layer."""
-        if is_data(value):
-            self.left.append(layer)
-
-    def note_lifted(self, value: Any) -> None:
-        """A tensor was made of fresh data."""
-        if self.left and is_data(value):
-            self.note_returned()
-
-    def note_returned(self) -> None:
-        """Data came back."""
-        self.back, self.left = self.back + self.left, []
 
 
 def is_data(value: Any) -> bool:

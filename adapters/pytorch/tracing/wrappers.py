@@ -1,18 +1,14 @@
-"""Tells which tensor classes take operators apart themselves (DTensor, quantised, low-rank), and notes a DTensor's whole shapes.
+"""Tells which tensor classes take operators apart themselves (DTensor, quantised, low-rank).
 
 Such a class has its own ``__torch_dispatch__``; its tensor has the sizes of the whole, and what runs are operators on the tensors
 that it holds.  Recorders ask here: they let the operator of the whole pass (return NotImplemented, as
-torch.distributed.tensor.debug.CommDebugMode does) and meet the operators that the class calls.  ``DTensorCall`` adds the shapes
-of the whole to the ops on this process's part.  Python 3.8, torch 1.x and later.
+torch.distributed.tensor.debug.CommDebugMode does) and meet the operators that the class calls.  Python 3.8, torch 1.x and later.
 """
 
 import sys
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 import torch
-
-from ....core.records import WHOLE, Op
-from .records import tensors_in
 
 _PLAIN = getattr(getattr(torch, "_C", None), "_disabled_torch_dispatch_impl", None)
 
@@ -64,31 +60,3 @@ def is_awaited(kind: Any) -> bool:
 def _is(kind: Any, module: str, name: str) -> bool:
     known = getattr(sys.modules.get(module), name, None)
     return known is not None and isinstance(kind, type) and issubclass(kind, known)
-
-
-class DTensorCall:
-    """A call on whole tensors that several processes share, while this one computes its part: the operator and the shapes."""
-
-    def __init__(self, func: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
-        self.func = func
-        self._inputs = _shapes([*args, *kwargs.values()])
-        self._told: List[Dict[str, Any]] = []
-
-    def annotate(self, op: Op) -> Op:
-        """The op on this process's part, with the shapes of the whole. One of other tensors stays as it is."""
-        if len(self._inputs) != len(op.inputs):
-            return op
-        whole = {"inputs": self._inputs, "outputs": [list(t.shape) for t in op.outputs if t.shape is not None]}
-        self._told.append(whole)
-        return op._replace(attrs=dict(op.attrs, **{WHOLE: whole}))
-
-    def finish(self, out: Any) -> None:
-        """The call is done: its result has the shapes of the whole."""
-        made = _shapes([out])
-        for whole in self._told:
-            if len(whole["outputs"]) == len(made):
-                whole["outputs"] = made
-
-
-def _shapes(values: Any) -> List[List[int]]:
-    return [list(map(int, t.shape)) for t in tensors_in(values)]

@@ -27,10 +27,9 @@ from ....adapters.pytorch.module_tensors import is_lazy
 from ....adapters.pytorch.phases import Pass, TrainingRecorder
 from ....adapters.pytorch.tracing.dispatched_calls import DispatchedCall
 from ....adapters.pytorch.tracing.nodes import TrainingPath, is_leaf, newest
-from ....adapters.pytorch.tracing.numpy_crossings import VALUES_LEFT_PYTORCH, Crossings
 from ....adapters.pytorch.tracing.recorder import COMPOSITE, OPERATOR, Recorder, is_work
 from ....adapters.pytorch.tracing.records import storage_of, tensor_record, tensors_in
-from ....adapters.pytorch.tracing.wrappers import DTensorCall, is_awaited, is_distributed, is_wrapper
+from ....adapters.pytorch.tracing.wrappers import is_awaited, is_distributed, is_wrapper
 from ....core.records import (
     BACKWARD,
     FORWARD,
@@ -43,9 +42,10 @@ from ....core.records import (
     Op,
     Problem,
 )
+from .dtensor_call import DTensorCall
 from .frames import called_function, runs
 from .path import StepPath
-from .seal import StepSeal
+from .seal import VALUES_LEFT_PYTORCH, Crossings, StepSeal
 
 LIFTED = "aten.lift_fresh"
 """The operator by which data of the program become a tensor."""

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from ....adapters.pytorch.tracing.groups import is_shared
+from ....adapters.pytorch.tracing.numpy_crossings import is_data
 from ....adapters.pytorch.tracing.operator_facts import ITEM
 from ....adapters.pytorch.tracing.records import storage_of
 from ....adapters.pytorch.tracing.seal import (
@@ -21,6 +22,32 @@ from ....adapters.pytorch.tracing.seal import (
     never_raise,
 )
 from ....core.records import Problem
+
+VALUES_LEFT_PYTORCH = (
+    "its values left PyTorch here, as an array or a list, and data came back later: the work in between is not recorded"
+)
+
+
+class Crossings:
+    """Where values left, in the order of the step, and which of these layers got data back."""
+
+    def __init__(self) -> None:
+        self.left: list[str] = []
+        self.back: list[str] = []
+
+    def note_left(self, value: Any, layer: str) -> None:
+        """The values of a tensor leave in this layer."""
+        if is_data(value):
+            self.left.append(layer)
+
+    def note_lifted(self, value: Any) -> None:
+        """A tensor was made of fresh data."""
+        if self.left and is_data(value):
+            self.note_returned()
+
+    def note_returned(self) -> None:
+        """Data came back."""
+        self.back, self.left = self.back + self.left, []
 
 
 class StepSeal(Seal):
