@@ -51,8 +51,7 @@ llm: $(VENV)/.installed
 
 # Tests that are too long for CI have one marker, `heavy`; what is a target of its own is told apart by its files.
 RELEASES = tests/matrix/test_newest.py tests/matrix/test_reference_loops.py
-GRADIENTS = tests/zoo/test_gradients.py tests/adapters/pytorch/test_training_zoo.py \
-    tests/matrix/test_jax_zoo.py::test_outputs_and_gradients_are_equal
+GRADIENTS = tests/zoo/test_gradients.py tests/matrix/test_jax_zoo.py::test_outputs_and_gradients_are_equal
 PROGRAMS = tests/products/authors/test_reproduce.py
 FORMULAS = tests/zoo/test_every_formula.py
 FUZZ = tests/fuzz
@@ -73,7 +72,7 @@ releases: $(VENV)/.installed
 witness: $(VENV)/.installed
 	PYTHONPATH=. $(BIN)/python -m tests.zoo.witness_page
 
-# The gradients of every pair, in both frameworks and 64 bits, and its step with Adam. `make test` proves those of four pairs.
+# The gradients of every pair, in both frameworks and 64 bits. `make test` proves those of four pairs.
 gradients: $(VENV)/.installed
 	$(BIN)/python -m pytest -m heavy $(GRADIENTS) -p tests.home.noskip -n $(JOBS) --dist load
 

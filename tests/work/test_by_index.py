@@ -6,17 +6,16 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-from reconcile.core.records import Tensor  # noqa: E402
-from reconcile.work import UnknownWork, work_of  # noqa: E402
-from tests.work.beside_torch import RELAXED, SMALL, agree, data  # noqa: E402
-from tests.work.counting import Num, Tally  # noqa: E402
-from tests.work.records_by_hand import make  # noqa: E402
-from tests.work.torch_records import record  # noqa: E402
+from reconcile.core.records import Tensor
+from reconcile.work import UnknownWork, work_of
+from tests.work.beside_torch import RELAXED, SMALL, agree, data
+from tests.work.counting import Num, Tally
+from tests.work.records_by_hand import make
+from tests.work.torch_records import record
 
 STEPS = {"sum": Num.__add__, "mean": Num.__add__, "prod": Num.__mul__, "amax": Num.max, "amin": Num.min}
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-import reconcile  # noqa: E402
-from reconcile.core.work import SINGLE_COMPONENTS  # noqa: E402
-from reconcile.work import ZERO, known_part, work_of  # noqa: E402
-from tests.work.beside_torch import RELAXED  # noqa: E402
-from tests.work.records_by_hand import make  # noqa: E402
-from tests.work.torch_records import record  # noqa: E402
+import reconcile
+from reconcile.core.work import SINGLE_COMPONENTS
+from reconcile.work import ZERO, known_part, work_of
+from tests.adapters.counters.small_nets import Does
+from tests.work.beside_torch import RELAXED
+from tests.work.records_by_hand import make
+from tests.work.torch_records import record
 
 
 def parts(function, *tensors):
@@ -56,18 +56,6 @@ def test_a_power_of_the_inverse():
     )
 
 
-class Beside(torch.nn.Module):
-    """A chain and another product in one layer."""
-
-    def __init__(self, chain):
-        super().__init__()
-        self.chain = chain
-        self.w = torch.nn.Parameter(torch.eye(6))
-
-    def forward(self, x):
-        return self.chain(x, self.w) @ self.w
-
-
 ONE = 6 * 6 * 6
 CHAINS = {
     "power": (lambda x, w: torch.linalg.matrix_power(w, 5) + x, 3),
@@ -83,7 +71,6 @@ CHAINS = {
 """Name -> (chain, products in it); fvcore counts the one beside it."""
 
 
-@pytest.mark.frameworks
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "name",
@@ -91,7 +78,8 @@ CHAINS = {
 )
 def test_every_counter_is_explained_beside_another_product(name):
     chain, products = CHAINS[name]
-    run = reconcile.run(torch=Beside(chain), inputs=(torch.ones(6, 6),))
+    beside = Does(lambda m, x: chain(x, m.w) @ m.w, w=torch.nn.Parameter(torch.eye(6)))
+    run = reconcile.run(torch=beside, inputs=(torch.ones(6, 6),))
     assert [figure.flops for figure in run.verdict.figures] == [2 * ONE * (products + 1)]
     assert {s.from_: s.residual for s in run.result.statements if s.residual} == {}
     by_name = {ledger.counter: ledger for ledger in run.result.ledgers}

@@ -6,17 +6,16 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-from reconcile.core.records import Tensor  # noqa: E402
-from reconcile.work import ZERO, UnknownWork, Work, load, registered_formulas, work_of  # noqa: E402
-from tests.work.beside_torch import RELAXED, SMALL  # noqa: E402
-from tests.work.counting import Accumulator, Num, Tally, total  # noqa: E402
-from tests.work.records_by_hand import make  # noqa: E402
-from tests.work.torch_records import record  # noqa: E402
+from reconcile.core.records import Tensor
+from reconcile.work import ZERO, UnknownWork, Work, load, registered_formulas, work_of
+from tests.work.beside_torch import RELAXED, SMALL
+from tests.work.counting import Accumulator, Num, Tally, total
+from tests.work.records_by_hand import make
+from tests.work.torch_records import record
 
 load()
 
@@ -186,11 +185,8 @@ def test_reading_numbers_as_pairs_is_free():
 def test_other_functions_of_complex_numbers_are_unknown():
     z = Tensor((3,), "complex64")
     for name, attrs in (
-        ("tanh", {}),
-        ("addcdiv", {}),
-        ("pow", {"exponent": 0.5}),
-        ("layer_norm", {"normalized_shape": [3]}),
-    ):
+        ("tanh", {}), ("addcdiv", {}), ("pow", {"exponent": 0.5}), ("layer_norm", {"normalized_shape": [3]}),
+    ):  # fmt: skip
         with pytest.raises(UnknownWork):
             work_of(make(f"aten.{name}", [z], [z], **attrs))
     assert work_of(make("aten.pow", [z], [z], exponent=2)) == Work(mul=12, add=6)

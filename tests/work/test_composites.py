@@ -6,14 +6,13 @@ Each case calls torch.ops.aten.<name> in float64 on the CPU, once recorded whole
 from __future__ import annotations
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-from reconcile.adapters.pytorch.tracing.call_records import record_dispatch  # noqa: E402
-from reconcile.work import Work, work_of  # noqa: E402
-from tests.work.torch_records import record, work_dispatched  # noqa: E402
+from reconcile.adapters.pytorch.tracing.call_records import record_dispatch
+from reconcile.work import Work, work_of
+from tests.work.torch_records import record, work_dispatched
 
 aten = torch.ops.aten
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-from reconcile.work import work_of  # noqa: E402
-from tests.work import counting, oracle  # noqa: E402
-from tests.work.beside_torch import RELAXED, SMALL, agree, data  # noqa: E402
-from tests.work.counting import Tally  # noqa: E402
-from tests.work.records_by_hand import make  # noqa: E402
+from reconcile.work import work_of
+from tests.work import counting, oracle
+from tests.work.beside_torch import RELAXED, SMALL, agree, data
+from tests.work.counting import Tally
+from tests.work.records_by_hand import make
 
 F = torch.nn.functional
 

@@ -5,19 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
+from reconcile.adapters.pytorch.tracing import higher_order
+from reconcile.core.records import Op
+from reconcile.work import UnknownWork, Work, attention, work_of
+from tests.work.torch_records import work_dispatched
+
 kernels = pytest.importorskip("torch._higher_order_ops.flex_attention")
 
-from reconcile.adapters.pytorch.tracing import higher_order  # noqa: E402
-from reconcile.core.records import Op  # noqa: E402
-from reconcile.work import (  # noqa: E402
-    UnknownWork,
-    Work,
-    attention,
-    work_of,
-)
-from tests.work.torch_records import work_dispatched  # noqa: E402
 
 SHAPES = {
     "attention": ((2, 3, 5, 4), (2, 3, 6, 4), (2, 3, 6, 7)),

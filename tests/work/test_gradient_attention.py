@@ -5,20 +5,20 @@ from __future__ import annotations
 import itertools
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-from reconcile.adapters.pytorch import training  # noqa: E402
-from reconcile.core.causes import Cause  # noqa: E402
-from reconcile.core.records import INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E402
-from reconcile.work import ZERO, work_of  # noqa: E402
-from tests.adapters.pytorch.training_models import Model, Outputs, explained, traced  # noqa: E402
-from tests.work.beside_torch import SMALL  # noqa: E402
-from tests.work.records_by_hand import make  # noqa: E402
-from tests.work.test_gradient_formulas import FEW  # noqa: E402
-from tests.work.torch_records import Recorder  # noqa: E402
+from reconcile.adapters.pytorch import training
+from reconcile.core.causes import Cause
+from reconcile.core.records import INPUT_GRADIENT, WEIGHT_GRADIENT
+from reconcile.work import ZERO, work_of
+from tests.adapters.counters.small_nets import Does
+from tests.adapters.pytorch.training_models import Model, Outputs, explained, traced
+from tests.work.beside_torch import SMALL
+from tests.work.records_by_hand import make
+from tests.work.test_gradient_formulas import FEW
+from tests.work.torch_records import Recorder
 
 nn, F, A = torch.nn, torch.nn.functional, torch.ops.aten
 
@@ -76,21 +76,15 @@ def test_attention_in_a_step(device):
     assert phases == {INPUT_GRADIENT: dict.fromkeys(("scores", "query", "key", "value"), product)}
 
 
-class Learned(nn.Module):
+def learned(*heads):
     """Learned queries, as a Perceiver has them."""
-
-    def __init__(self, *heads):
-        super().__init__()
-        self.queries = nn.Parameter(torch.zeros(1, *heads, 7, 4))
-        self.keys = nn.Linear(4, 4)
-
-    def forward(self, x):
-        return F.scaled_dot_product_attention(self.queries * 2, self.keys(x), x)
+    held = {"queries": nn.Parameter(torch.zeros(1, *heads, 7, 4)), "keys": nn.Linear(4, 4)}
+    return Does(lambda m, x: F.scaled_dot_product_attention(m.queries * 2, m.keys(x), x), **held)
 
 
 def test_what_came_from_parameters_alone_is_a_weights_gradient():
     """The queries' gradient is one of weights, the keys' is not."""
-    ops = training.trace(Model(Learned, 1, 3, 4)).ops
+    ops = training.trace(Model(learned, 1, 3, 4)).ops
     found = {op.attrs["part"]: op.phase for op in ops if op.op.endswith("attention_backward")}
     assert found == {"scores": INPUT_GRADIENT, "query": WEIGHT_GRADIENT, "key": INPUT_GRADIENT}
 
@@ -189,7 +183,7 @@ def test_plain_products_on_the_cpu_have_values_and_stay_causal():
 
 def test_phases_of_the_kernel_of_the_cpu():
     """The gradient of learned queries is one of weights; the keys' is not, nor is the data's, which is not needed."""
-    ops = traced(Model(lambda: Learned(2), 1, 2, 3, 4, device="cpu")).ops
+    ops = traced(Model(lambda: learned(2), 1, 2, 3, 4, device="cpu")).ops
     found = {
         op.attrs["part"]: (op.phase, work_of(op).mac) for op in ops if op.op.endswith("attention_for_cpu_backward")
     }

@@ -6,14 +6,13 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from reconcile.work import work_of  # noqa: E402
-from tests.work.beside_torch import agree, data  # noqa: E402
-from tests.work.counting import Num, Tally, total  # noqa: E402
-from tests.work.records_by_hand import make  # noqa: E402
-from tests.work.test_gradient_formulas import chosen, close  # noqa: E402
+from reconcile.work import work_of
+from tests.work.beside_torch import agree, data
+from tests.work.counting import Num, Tally, total
+from tests.work.records_by_hand import make
+from tests.work.test_gradient_formulas import chosen, close
 
 F = torch.nn.functional
 A = torch.ops.aten

@@ -7,17 +7,16 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-from reconcile.work import ZERO, UnknownWork, work_of  # noqa: E402
-from tests.work import gradient_loops as loops  # noqa: E402
-from tests.work import oracle  # noqa: E402
-from tests.work.beside_torch import RELAXED, SMALL, agree, data  # noqa: E402
-from tests.work.counting import Num, Tally, values  # noqa: E402
-from tests.work.records_by_hand import make  # noqa: E402
+from reconcile.work import ZERO, UnknownWork, work_of
+from tests.work import gradient_loops as loops
+from tests.work import oracle
+from tests.work.beside_torch import RELAXED, SMALL, agree, data
+from tests.work.counting import Num, Tally, values
+from tests.work.records_by_hand import make
 
 F = torch.nn.functional
 A = torch.ops.aten

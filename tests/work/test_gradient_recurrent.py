@@ -6,22 +6,20 @@ import os
 import time
 
 import pytest
+import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from torch import nn
+from torch.nn.utils import rnn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-from torch.nn.utils import rnn  # noqa: E402
-
-from reconcile.adapters.pytorch import trace as trace_torch  # noqa: E402
-from reconcile.adapters.pytorch import training  # noqa: E402
-from reconcile.core.causes import Cause  # noqa: E402
-from reconcile.core.records import INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E402
-from reconcile.work import ZERO, UnknownWork, Work, work_of  # noqa: E402
-from tests.adapters.pytorch.training_models import Model, explained  # noqa: E402
-from tests.work.records_by_hand import make as made  # noqa: E402
-from tests.work.torch_records import Recorder  # noqa: E402
+from reconcile.adapters.pytorch import trace as trace_torch
+from reconcile.adapters.pytorch import training
+from reconcile.core.causes import Cause
+from reconcile.core.records import INPUT_GRADIENT, WEIGHT_GRADIENT
+from reconcile.work import ZERO, UnknownWork, Work, work_of
+from tests.adapters.pytorch.training_models import Model, explained
+from tests.work.records_by_hand import make as made
+from tests.work.torch_records import Recorder
 
 SIZES = st.integers(1, 3)
 KINDS = [nn.LSTM, *(pytest.param(kind, marks=pytest.mark.slow) for kind in (nn.GRU, nn.RNN))]

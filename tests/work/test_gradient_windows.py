@@ -6,16 +6,15 @@ import itertools
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-from tests.work import oracle  # noqa: E402
-from tests.work.beside_torch import SMALL, agree, data  # noqa: E402
-from tests.work.counting import Tally, each, total  # noqa: E402
-from tests.work.records_by_hand import make  # noqa: E402
-from tests.work.test_gradient_formulas import FEW, close, held  # noqa: E402
+from tests.work import oracle
+from tests.work.beside_torch import SMALL, agree, data
+from tests.work.counting import Tally, each, total
+from tests.work.records_by_hand import make
+from tests.work.test_gradient_formulas import FEW, close, held
 
 nn, F, A = torch.nn, torch.nn.functional, torch.ops.aten
 

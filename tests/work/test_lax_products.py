@@ -62,14 +62,10 @@ def conv_record(
     place = orders(axes, layout)
     kernel = orders(axes, "first") if layout == "first" else [axes + 1, axes, *range(axes)]
     return make(
-        "lax.conv_general_dilated",
-        [placed(lhs, place), placed(rhs, kernel)],
-        [placed(out, place)],
-        window_strides=list(strides),
-        lhs_dilation=list(dilations),
-        dimension_numbers=[place, kernel, place],
+        "lax.conv_general_dilated", [placed(lhs, place), placed(rhs, kernel)], [placed(out, place)],
+        window_strides=list(strides), lhs_dilation=list(dilations), dimension_numbers=[place, kernel, place],
         feature_group_count=groups,
-    )
+    )  # fmt: skip
 
 
 @RELAXED

@@ -6,16 +6,15 @@ from functools import partial
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-from reconcile.work import Work, work_of  # noqa: E402
-from tests.work import counting, oracle  # noqa: E402
-from tests.work.beside_torch import RELAXED, SMALL, agree, data, tensors  # noqa: E402
-from tests.work.counting import Tally  # noqa: E402
-from tests.work.records_by_hand import make  # noqa: E402
+from reconcile.work import Work, work_of
+from tests.work import counting, oracle
+from tests.work.beside_torch import RELAXED, SMALL, agree, data, tensors
+from tests.work.counting import Tally
+from tests.work.records_by_hand import make
 
 F = torch.nn.functional
 

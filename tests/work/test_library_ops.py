@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode, flop_registry, register_flop_formula
 
-torch = pytest.importorskip("torch")
-
-from torch.utils.flop_counter import FlopCounterMode, flop_registry, register_flop_formula  # noqa: E402
-
-import reconcile  # noqa: E402
-from reconcile.adapters.counters.flop_counter.rules import BOOK  # noqa: E402
-from reconcile.adapters.pytorch.tracing.trace_notes import BY_VALUES, COUNTED_BY_STORED_VALUES, OF_LIBRARY, depends_on  # noqa: E402
-from reconcile.core.records import REGISTERED, STORED  # noqa: E402
-from reconcile.core.work import COMPONENTS  # noqa: E402
-from reconcile.work import Work, known_part  # noqa: E402
-from tests.work.records_by_hand import make  # noqa: E402
-from tests.work.torch_records import record  # noqa: E402
+import reconcile
+from reconcile.adapters.counters.flop_counter.rules import BOOK
+from reconcile.adapters.pytorch.tracing.trace_notes import BY_VALUES, COUNTED_BY_STORED_VALUES, OF_LIBRARY, depends_on
+from reconcile.core.records import REGISTERED, STORED
+from reconcile.core.work import COMPONENTS
+from reconcile.work import Work, known_part
+from tests.adapters.counters.small_nets import called
+from tests.work.records_by_hand import make
+from tests.work.torch_records import record
 
 VERSIONS = {"torch": "2.13.0"}
 
@@ -103,15 +102,11 @@ def test_an_op_with_a_formula_here_needs_none_of_the_library():
     assert known_part(op).work == Work(mac=30, accumulators=10)
 
 
-class Takes(torch.nn.Module):
-    def forward(self, a, b):
-        return torch.ops.reconciletests.twice(a, b) @ b.t()
-
-
 def test_a_sentence_does_not_confirm_what_a_library_states(registered):
     """flop_counter uses the same formula, so its agreement proves nothing: this one is wrong."""
     registered(lambda *args, **kwargs: 16)
-    run = reconcile.run(torch=Takes(), inputs=(torch.ones(2, 3), torch.ones(3, 5)), counters=["flop_counter"])
+    takes = called(lambda a, b: torch.ops.reconciletests.twice(a, b) @ b.t())
+    run = reconcile.run(torch=takes, inputs=(torch.ones(2, 3), torch.ones(3, 5)), counters=["flop_counter"])
     (figure,) = run.verdict.figures
     assert figure.flops == 16 + 2 * 2 * 5 * 3
     assert "confirmed" not in figure.sentence

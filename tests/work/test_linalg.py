@@ -7,19 +7,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-from reconcile.core.records import Tensor  # noqa: E402
-from reconcile.core.work import SINGLE_COMPONENTS  # noqa: E402
-from reconcile.work import UnknownWork, Work, known_part, linalg, work_of  # noqa: E402
-from reconcile.work.aten.linalg import DIRECT  # noqa: E402
-from tests.work.beside_torch import RELAXED, SMALL, data  # noqa: E402
-from tests.work.counting import Num, Tally, total, values  # noqa: E402
-from tests.work.records_by_hand import make  # noqa: E402
-from tests.work.torch_records import record  # noqa: E402
+from reconcile.core.records import Tensor
+from reconcile.core.work import SINGLE_COMPONENTS
+from reconcile.work import UnknownWork, Work, known_part, linalg, work_of
+from reconcile.work.aten.linalg import DIRECT
+from tests.work.beside_torch import RELAXED, SMALL, data
+from tests.work.counting import Num, Tally, total, values
+from tests.work.records_by_hand import make
+from tests.work.torch_records import record
 
 N = st.integers(1, 5)
 

@@ -75,7 +75,6 @@ def test_one_product_is_1_by_textbook_and_2_by_accumulator():
     assert [CONVENTIONS[name].flops(work) for name in FORMULAS] == [1, 1, 2]
 
 
-@pytest.mark.frameworks
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(FORMULAS))
 def test_a_run_reconciles_under_each(collecting, name):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-from reconcile.adapters.pytorch.tracing.call_records import recurrent  # noqa: E402
-from reconcile.work import UnknownWork, Work, work_of  # noqa: E402
-from tests.work.records_by_hand import make  # noqa: E402
-from tests.work.torch_records import record, work_dispatched  # noqa: E402
+from reconcile.adapters.pytorch.tracing.call_records import recurrent
+from reconcile.work import UnknownWork, Work, work_of
+from tests.work.records_by_hand import make
+from tests.work.torch_records import record, work_dispatched
 
 SIZES = st.integers(1, 4)
 LAYERS = {"gru": torch.nn.GRU, "lstm": torch.nn.LSTM, "rnn_tanh": torch.nn.RNN, "rnn_relu": torch.nn.RNN}

@@ -6,19 +6,18 @@ from functools import cache
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-from reconcile.core.records import Tensor  # noqa: E402
-from reconcile.core.work import SINGLE_COMPONENTS  # noqa: E402
-from reconcile.work import ZERO, UnknownWork, Work, known_part, work_of  # noqa: E402
-from tests.work.beside_torch import agree, data  # noqa: E402
-from tests.work.counting import Num, Tally, total  # noqa: E402
-from tests.work.records_by_hand import make  # noqa: E402
-from tests.work.samples import BOTH, add_to, called, gradients, located, read  # noqa: E402
-from tests.work.torchvision_ops import declared, ps_roi_align, roi_align  # noqa: E402
+from reconcile.core.records import Tensor
+from reconcile.core.work import SINGLE_COMPONENTS
+from reconcile.work import ZERO, UnknownWork, Work, known_part, work_of
+from tests.work.beside_torch import agree, data
+from tests.work.counting import Num, Tally, total
+from tests.work.records_by_hand import make
+from tests.work.samples import BOTH, add_to, called, gradients, located, read
+from tests.work.torchvision_ops import declared, ps_roi_align, roi_align
 
 FEW = settings(max_examples=6, deadline=None)
 
@@ -156,14 +155,9 @@ def test_samples_of_regions_by_position(ops, channels, height, width, ratio):
 def test_without_a_sampling_ratio_the_boxes_decide(ops):
     x, boxes = torch.zeros(2, 3, 6, 5), torch.zeros(4, 5)
     op = make(
-        "torchvision.roi_align",
-        [x, boxes],
-        [(4, 3, 2, 2)],
-        sampling_ratio=-1,
-        pooled_height=2,
-        pooled_width=2,
+        "torchvision.roi_align", [x, boxes], [(4, 3, 2, 2)], sampling_ratio=-1, pooled_height=2, pooled_width=2,
         aligned=False,
-    )
+    )  # fmt: skip
     for name in ("roi_align", "_roi_align_backward", "ps_roi_align", "_ps_roi_align_backward"):
         part = known_part(op._replace(op=f"torchvision.{name}"))
         assert (part.work, part.unknown) == (ZERO, frozenset(SINGLE_COMPONENTS)), name

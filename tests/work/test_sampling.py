@@ -7,16 +7,15 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-from reconcile.work import ZERO, UnknownWork, sampling, work_of  # noqa: E402
-from tests.work.beside_torch import SMALL, agree, data  # noqa: E402
-from tests.work.counting import Num, Tally, total, values  # noqa: E402
-from tests.work.records_by_hand import make  # noqa: E402
-from tests.work.torch_records import record  # noqa: E402
+from reconcile.work import ZERO, UnknownWork, sampling, work_of
+from tests.work.beside_torch import SMALL, agree, data
+from tests.work.counting import Num, Tally, total, values
+from tests.work.records_by_hand import make
+from tests.work.torch_records import record
 
 F = torch.nn.functional
 FEW = settings(max_examples=10, deadline=None)

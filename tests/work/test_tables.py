@@ -6,13 +6,12 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from reconcile.work import elementwise, find, load, work_of  # noqa: E402
-from tests.work import counting  # noqa: E402
-from tests.work.counting import Num, Tally  # noqa: E402
-from tests.work.records_by_hand import make  # noqa: E402
+from reconcile.work import elementwise, find, load, work_of
+from tests.work import counting
+from tests.work.counting import Num, Tally
+from tests.work.records_by_hand import make
 
 F = torch.nn.functional
 exp, log, sqrt = (lambda x, f=f: x.special(f) for f in (math.exp, math.log, math.sqrt))
@@ -129,15 +128,9 @@ TENSORFLOW = {
 }
 
 POWER = {
-    0.0: lambda x: Num(1.0, x.tally),
-    1.0: lambda x: x,
-    2.0: lambda x: x * x,
-    3.0: lambda x: x * x * x,
-    0.5: sqrt,
-    -0.5: Num.rsqrt,
-    -1.0: lambda x: Num(1.0, x.tally) / x,
-    -2.0: lambda x: Num(1.0, x.tally) / (x * x),
-}
+    0.0: lambda x: Num(1.0, x.tally), 1.0: lambda x: x, 2.0: lambda x: x * x, 3.0: lambda x: x * x * x, 0.5: sqrt,
+    -0.5: Num.rsqrt, -1.0: lambda x: Num(1.0, x.tally) / x, -2.0: lambda x: Num(1.0, x.tally) / (x * x),
+}  # fmt: skip
 
 ROWS = [
     *((elementwise.SHARED, name, *pair) for name, pair in SHARED.items()),

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import pytest
+import tensorflow as tf
 
-tf = pytest.importorskip("tensorflow")
-
-from reconcile.adapters.tensorflow.graphs import graph as tf_graph  # noqa: E402
-from reconcile.adapters.tensorflow.graphs.liveness import live_operations  # noqa: E402
-from reconcile.core.conventions import MATMUL  # noqa: E402
-from reconcile.core.records import Tensor  # noqa: E402
-from reconcile.work import ZERO, UnknownWork, Work, find, known_part, linalg, load, work_of  # noqa: E402
-from tests.work.records_by_hand import make  # noqa: E402
+from reconcile.adapters.tensorflow.graphs import graph as tf_graph
+from reconcile.adapters.tensorflow.graphs.liveness import live_operations
+from reconcile.core.conventions import MATMUL
+from reconcile.core.records import Tensor
+from reconcile.work import ZERO, UnknownWork, Work, find, known_part, linalg, load, work_of
+from tests.work.records_by_hand import make
 
 B, N, K, M = 2, 4, 3, 5
 A, RIGHT, TALL, ROW = (B, N, N), (B, N, K), (B, M, N), (B, 3)

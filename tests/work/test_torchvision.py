@@ -8,16 +8,15 @@ from functools import cache
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-from reconcile.work import ZERO, work_of  # noqa: E402
-from tests.work.beside_torch import agree, data  # noqa: E402
-from tests.work.counting import Accumulator, Tally, dot, total, values  # noqa: E402
-from tests.work.samples import BOTH, add_to, called, gradients, located, neighbours  # noqa: E402
-from tests.work.torchvision_ops import declared, deform_conv2d  # noqa: E402
+from reconcile.work import ZERO, work_of
+from tests.work.beside_torch import agree, data
+from tests.work.counting import Accumulator, Tally, dot, total, values
+from tests.work.samples import BOTH, add_to, called, gradients, located, neighbours
+from tests.work.torchvision_ops import declared, deform_conv2d
 
 FEW = settings(max_examples=3, deadline=None)
 

@@ -16,7 +16,7 @@ RQ, RKV, ROPE, NOPE, DV = 7, 8, 2, 4, 3
 TOKENS = B * T
 
 
-class Heads(nn.Module):  # type: ignore[name-defined, misc]
+class Heads(nn.Module):
     """Attention with fewer key and value heads than query heads."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Heads(nn.Module):  # type: ignore[name-defined, misc]
         return self.o(attend(q, k, v))
 
 
-class Latent(nn.Module):  # type: ignore[name-defined, misc]
+class Latent(nn.Module):
     """Latent attention: ranks of queries and of keys and values, and a part of each key for all heads."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ def attend(q: Any, k: Any, v: Any) -> Any:
     return (torch.softmax(q @ k.transpose(-1, -2), -1) @ v).transpose(1, 2).reshape(B, T, -1)
 
 
-class Gated(nn.Module):  # type: ignore[name-defined, misc]
+class Gated(nn.Module):
     """A feed-forward of three matrices."""
 
     def __init__(self, width: int) -> None:
@@ -67,7 +67,7 @@ class Gated(nn.Module):  # type: ignore[name-defined, misc]
         return self.down(torch.relu(self.gate(x)) * self.up(x))
 
 
-class Experts(nn.Module):  # type: ignore[name-defined, misc]
+class Experts(nn.Module):
     """A router, E experts of which each token runs through ``active``, and a shared one of NS widths."""
 
     def __init__(self, shared: bool, active: int = A) -> None:
@@ -84,7 +84,7 @@ class Experts(nn.Module):  # type: ignore[name-defined, misc]
         return x + (y + sum(ran) + (self.shared(flat) if self.shared is not None else 0)).view(B, T, H)
 
 
-class Block(nn.Module):  # type: ignore[name-defined, misc]
+class Block(nn.Module):
     """A layer, with one norm of its own."""
 
     def __init__(self, attention: Any, mlp: Any) -> None:
@@ -95,7 +95,7 @@ class Block(nn.Module):  # type: ignore[name-defined, misc]
         return self.mlp(x + self.attention(self.norm(x)))
 
 
-class Decoder(nn.Module):  # type: ignore[name-defined, misc]
+class Decoder(nn.Module):
     """``kind`` is the name of the configuration's class, ``stated`` further fields of it."""
 
     def __init__(

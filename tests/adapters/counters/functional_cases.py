@@ -38,12 +38,8 @@ def shared() -> Iterator[Case]:
         x, w = (2, 4, *[7] * axes), (6, 4, *[3] * axes)
         macs = 2 * 5**axes * 3**axes * 4 * 6
         yield case(
-            2 * macs + 2 * 5**axes * 6,
-            Work(mac=macs, add=2 * 5**axes * 6),
-            F + f"conv{axes}d",
-            [x, w, (6,)],
-            **settings,
-        )
+            2 * macs + 2 * 5**axes * 6, Work(mac=macs, add=2 * 5**axes * 6), F + f"conv{axes}d", [x, w, (6,)], **settings,
+        )  # fmt: skip
     # 2 groups, stride 2 and dilation 2: (7 + 2 - 2 * 2 - 1) // 2 + 1 = 3 outputs on each axis
     settings = {"stride": 2, "padding": 1, "dilation": 2, "groups": 2, "bias": None}
     macs = 2 * 3 * 3 * (3 * 3) * 4 * (6 // 2)
@@ -52,14 +48,9 @@ def shared() -> Iterator[Case]:
     settings = {"stride": 1, "padding": "same", "dilation": 1, "groups": 1, "bias": None}
     yield case(2 * 7 * 4, Work(mac=7 * 4), F + "conv1d", [(1, 1, 8), (1, 1, 4)], **settings)
     for name, work in (
-        ("relu", Work(cmp=N)),
-        ("relu6", Work(cmp=N)),
-        ("leaky_relu", Work(mul=N)),
-        ("elu", Work(special=N)),
-        ("silu", Work(special=N)),
-        ("gelu", Work(special=N)),
-        ("softmax", Work(special=N)),
-    ):
+        ("relu", Work(cmp=N)), ("relu6", Work(cmp=N)), ("leaky_relu", Work(mul=N)), ("elu", Work(special=N)),
+        ("silu", Work(special=N)), ("gelu", Work(special=N)), ("softmax", Work(special=N)),
+    ):  # fmt: skip
         yield case(N, work, F + name, [X])
     yield case(N, Work(mul=N), F + "prelu", [X, (6,)])
     for axes in (1, 2, 3):

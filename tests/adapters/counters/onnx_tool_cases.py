@@ -115,12 +115,9 @@ def others() -> Iterator[Case]:
     n = 2 * 3 * 8 * 6
     yield Case(node("GlobalAveragePool", [image], [(2, 3, 1, 1)]), RELEASES, n + 4 * 6, Work(add=n, div=4 * 6))
     for name, work in (
-        ("ReduceMean", Work(add=n)),
-        ("ReduceSum", Work(add=n)),
-        ("ReduceProd", Work(mul=n)),
-        ("ReduceMin", Work(cmp=n)),
+        ("ReduceMean", Work(add=n)), ("ReduceSum", Work(add=n)), ("ReduceProd", Work(mul=n)), ("ReduceMin", Work(cmp=n)),
         ("ReduceMax", Work(cmp=n)),
-    ):
+    ):  # fmt: skip
         yield Case(node(name, [image], [(2, 3)]), RELEASES, n, work)
     yield Case(node("ReduceL2", [image], [(2, 3)]), RELEASES, 25 * n, Work(add=n, special=24 * n))
     norm = Work(mul=3 * 24, add=4 * 24) + Work(add=6, special=24 * 6, div=4 * 6)

@@ -61,7 +61,7 @@ class Mine(nn.Conv2d):
     """A class of its own, derived from one that the model has as well."""
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]
+@torch.compiler.disable
 def aside(layer: Any, x: Any) -> Any:
     """The layer, where torch.compile does not look."""
     return layer(x)

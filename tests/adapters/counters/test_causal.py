@@ -7,6 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+import torch
 
 import reconcile
 from reconcile.align.alignment import Alignment
@@ -21,18 +22,14 @@ from reconcile.launch.request import RunRequest
 from reconcile.products.authors.recompute import recompute
 from reconcile.report.json import to_dict
 from reconcile.report.schema import schema
-
-torch = pytest.importorskip("torch")
-from tests.adapters.counters import formula_decoders  # noqa: E402
-from tests.adapters.counters.small_nets import called  # noqa: E402
-from tests.adapters.counters.test_formulas import LAYER, TOKENS, B, Decoder, H, L, T, V  # noqa: E402
-from tests.adapters.pytorch import test_decoding  # noqa: E402
-from tests.work.records_by_hand import make  # noqa: E402
+from tests.adapters.counters import formula_decoders
+from tests.adapters.counters.small_nets import called
+from tests.adapters.counters.test_formulas import LAYER, TOKENS, B, Decoder, H, L, T, V
+from tests.adapters.pytorch import test_decoding
+from tests.work.records_by_hand import make
 
 nn = torch.nn
 attention = nn.functional.scaled_dot_product_attention
-
-pytestmark = pytest.mark.frameworks
 
 IDS = torch.zeros(B, T, dtype=torch.int64)
 WEIGHTS = 2 * TOKENS * (L * LAYER + H * V)

@@ -170,5 +170,7 @@ def test_own_work_of_a_module(name, settings, x, out, macs) -> None:
     assert work.mac == macs
 
 
-def test_own_work_of_another_class_is_not_known() -> None:
+def test_own_work_of_another_class_or_without_its_input_is_not_known() -> None:
     assert own_work(root().op) is None
+    assert own_work(linear()._replace(inputs=())) is None
+    assert own_work(linear()) is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -13,8 +14,6 @@ from reconcile.core.records import MAC, Entry, Ledger, Op, Sighting, Tensor
 from reconcile.engine.ledger import Reconciled
 from reconcile.products.authors.recompute import recompute
 from tests.adapters.counters import records_by_hand as by_hand
-
-numpy = pytest.importorskip("numpy")
 
 OLD = {"torch": "1.10.1", "thop": "0.0.31.post2001170342"}
 SINCE = {**OLD, "thop": "0.0.31.post2005241907"}

@@ -8,17 +8,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 import reconcile
+from reconcile.adapters.counters.formulas.capture import capture
+from reconcile.adapters.pytorch.model import TorchModel
 from reconcile.adapters.shared.refusal import BeyondCounter
 from reconcile.core.causes import Cause
 
-torch = pytest.importorskip("torch")
 nn = torch.nn
-from reconcile.adapters.counters.formulas.capture import capture  # noqa: E402
-from reconcile.adapters.pytorch.model import TorchModel  # noqa: E402
-
-pytestmark = pytest.mark.frameworks
 
 B, T, L, H, N, F, V, STEPS = 2, 6, 2, 8, 2, 20, 16, 24
 TOKENS = B * T
@@ -28,7 +26,7 @@ FULL = 2 * H * T * TOKENS
 """Multiply-adds of one layer's attention on all pairs of steps, where the heads are as wide as the model."""
 
 
-class Block(nn.Module):  # type: ignore[name-defined, misc]
+class Block(nn.Module):
     """Attention and a feed-forward, with one norm."""
 
     def __init__(self, d: int) -> None:
@@ -46,7 +44,7 @@ class Block(nn.Module):  # type: ignore[name-defined, misc]
         return self.down(torch.relu(self.up(x + self.o(y))))
 
 
-class Decoder(nn.Module):  # type: ignore[name-defined, misc]
+class Decoder(nn.Module):
     """A small decoder with the configuration that a model of transformers has."""
 
     def __init__(self, d: int = H // N, tie: bool = False, frozen: bool = False, positions: bool = False) -> None:

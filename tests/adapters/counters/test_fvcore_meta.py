@@ -5,16 +5,13 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 import pytest
+import torch
 
 import reconcile
 from reconcile.core.causes import State
-
-torch = pytest.importorskip("torch")
-from tests.adapters.counters.small_nets import Does  # noqa: E402
+from tests.adapters.counters.small_nets import Does
 
 nn = torch.nn
-
-pytestmark = pytest.mark.frameworks
 
 
 def sized() -> Does:

@@ -9,7 +9,7 @@ from reconcile.core.causes import Cause, State
 from reconcile.core.results import LedgerResult, Statement
 
 pytest.importorskip("torch")
-pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
+pytestmark = [pytest.mark.slow]
 
 MISSED, UNSEEN = Cause.OP_NOT_COUNTED, Cause.CALL_NOT_SEEN
 CONVOLVED = 2 * 6 * 4 * 4 * (2 * 9)

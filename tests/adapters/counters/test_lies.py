@@ -145,7 +145,7 @@ SOFTMAX_COUNTED = B * (
 def node(calls: int = 1, id: str = "a/MatMul", rows: int | None = B, **fields: object) -> Op:
     attrs = {"transpose_a": False, "transpose_b": False, "T": 1}
     made = Op(id, "MatMul", "a", (tensor(rows, IN), tensor(IN, OUT)), (tensor(rows, OUT),), attrs, calls)
-    return made._replace(**fields)  # type: ignore[arg-type]
+    return made._replace(**fields)
 
 
 def profiled(counter: str, *sighted: tuple[Op, str, int], notes: tuple[str, ...] = ()) -> Ledger:

@@ -7,14 +7,12 @@ import threading
 from collections.abc import Callable
 
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-
-import reconcile  # noqa: E402
-from reconcile.core.causes import State  # noqa: E402
-from tests.adapters.counters.small_nets import Does  # noqa: E402
+import reconcile
+from reconcile.core.causes import State
+from tests.adapters.counters.small_nets import Does
 
 OUTSIDE = nn.Linear(8, 8)
 WEIGHT = nn.Parameter(torch.ones(8, 8))
@@ -80,7 +78,6 @@ REASONS: dict[str, tuple[Callable[[], nn.Module], str]] = {
 }
 
 
-@pytest.mark.frameworks
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 @pytest.mark.parametrize("name", REASONS)
 def test_fvcore_says_why(name: str) -> None:
@@ -92,7 +89,6 @@ def test_fvcore_says_why(name: str) -> None:
     assert [text for text in (words, *others) if text in ledger.reason] == [words]
 
 
-@pytest.mark.frameworks
 def test_a_check_of_sizes_on_meta_is_no_convolution() -> None:
     run = reconcile.run(
         torch=model(checked, device="meta"), inputs=torch.empty(5, 8, device="meta"), counters=["fvcore"]

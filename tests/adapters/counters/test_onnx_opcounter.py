@@ -72,11 +72,8 @@ def test_a_file_is_reconciled(tmp_path: Path, convention: str) -> None:
     outputs = 2 * 4 * 64
     pooled, raised = 2 * 4, 2 * 4 * 4
     assert values == {
-        "onnx.Conv": outputs * 27,
-        "onnx.Add": 1,
-        "onnx.GlobalMaxPool": pooled,
-        "onnx.Resize": 11 * raised,
-    }
+        "onnx.Conv": outputs * 27, "onnx.Add": 1, "onnx.GlobalMaxPool": pooled, "onnx.Resize": 11 * raised,
+    }  # fmt: skip
     dead = [line["amount"] for line in report["statements"][0]["adjustments"] if line["cause"] == "dead-op"]
     assert dead == [-2]
 

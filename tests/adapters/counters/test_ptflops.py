@@ -8,22 +8,20 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 import reconcile
+from reconcile.adapters.counters.patched_functions.capture import public_names
+from reconcile.adapters.counters.ptflops.rules import BOOK
 from reconcile.core.causes import Cause, State
 from reconcile.core.records import Op
+from tests.adapters.counters.in_environment import explained
 from tests.adapters.counters.ptflops_cases import CASES, RELEASES
+from tests.adapters.counters.small_nets import Does, called
 
-torch = pytest.importorskip("torch")
 ptflops = pytest.importorskip("ptflops")
-from reconcile.adapters.counters.patched_functions.capture import public_names  # noqa: E402
-from reconcile.adapters.counters.ptflops.rules import BOOK  # noqa: E402
-from tests.adapters.counters.in_environment import explained  # noqa: E402
-from tests.adapters.counters.small_nets import Does, called  # noqa: E402
 
 nn, F = torch.nn, torch.nn.functional
-
-pytestmark = pytest.mark.frameworks
 
 OPS = importlib.import_module("ptflops.pytorch_ops")
 ATEN = importlib.import_module("ptflops.aten_ops")

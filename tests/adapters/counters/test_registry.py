@@ -30,7 +30,7 @@ UNASKED = {
 
 def planted(**fields: object) -> Counter:
     stands = known_counters()["thop"]._replace(name="planted", module="reconcile.adapters.counters.planted")
-    return stands._replace(**fields)  # type: ignore[arg-type]
+    return stands._replace(**fields)
 
 
 def unasked() -> dict[str, tuple[str, ...]]:

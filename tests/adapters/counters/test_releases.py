@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
 from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import MATMUL, Conventions
@@ -18,13 +19,9 @@ from reconcile.engine.verdict import counters_of
 from reconcile.launch.in_process import collect_live
 from reconcile.launch.request import RunRequest
 from reconcile.report.view import describe_closing
-
-torch = pytest.importorskip("torch")
-from tests.adapters.counters.small_nets import called  # noqa: E402
+from tests.adapters.counters.small_nets import called
 
 nn = torch.nn
-
-pytestmark = pytest.mark.frameworks
 
 CONVOLUTION = 2 * (4 * 6 * 6) * (3 * 3 * 3)
 """FLOPs of the convolution: 4 x 6 x 6 outputs, each of 3 x 3 x 3 products."""
@@ -76,12 +73,8 @@ def test_a_release_between_those_that_were_checked_has_no_note(of_net: Collected
     assert result.ledgers[0].notes == ()
     counter = known_counters()["flop_counter"]
     assert [release_age(counter, v)[:5] for v in ("2.0.1", "2.1", "2.15.0", "2.15.1", "")] == [
-        "older",
-        "",
-        "",
-        "newer",
-        "",
-    ]
+        "older", "", "", "newer", "",
+    ]  # fmt: skip
 
 
 def test_what_has_an_entry_is_never_booked_as_not_counted() -> None:

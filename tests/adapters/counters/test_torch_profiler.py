@@ -9,20 +9,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 import reconcile
 from reconcile.core.causes import Cause
 from reconcile.core.conventions import MATMUL
 from reconcile.core.records import Ledger, Sighting, Tensor, Trace
+from tests.adapters.counters.in_environment import explained
+from tests.adapters.counters.small_nets import Does, called
 from tests.pages.reading import programs
 
-torch = pytest.importorskip("torch")
-from tests.adapters.counters.in_environment import explained  # noqa: E402
-from tests.adapters.counters.small_nets import Does, called  # noqa: E402
-
 nn = torch.nn
-
-pytestmark = pytest.mark.frameworks
 
 ROOT = Path(__file__).parents[3]
 X = torch.ones(2, 3)
@@ -55,17 +52,11 @@ NETS = {
     "broadcast": (lambda: called(torch.mul), (torch.ones(3, 1), torch.ones(3, 4)), 3, {Cause.FORMULA_DIFFERS: 12 - 3}),
     # 2 x 7 positions of 4 outputs, 6 products each.
     "Conv1d": (
-        lambda: nn.Conv1d(3, 4, 2, bias=False),
-        (torch.ones(2, 3, 8),),
-        0,
-        {Cause.OP_NOT_COUNTED: 2 * 7 * 4 * 12},
+        lambda: nn.Conv1d(3, 4, 2, bias=False), (torch.ones(2, 3, 8),), 0, {Cause.OP_NOT_COUNTED: 2 * 7 * 4 * 12},
     ),
     "Conv2d": (lambda: nn.Conv2d(4, 6, 3, groups=2, bias=False), (torch.ones(1, 4, 6, 6),), 2 * 16 * 6 * 2 * 9, {}),
     "Conv2d with a bias": (
-        lambda: nn.Conv2d(4, 6, 3),
-        (torch.ones(1, 4, 6, 6),),
-        2 * 16 * 6 * 4 * 9,
-        {Cause.FORMULA_DIFFERS: 16 * 6},
+        lambda: nn.Conv2d(4, 6, 3), (torch.ones(1, 4, 6, 6),), 2 * 16 * 6 * 4 * 9, {Cause.FORMULA_DIFFERS: 16 * 6},
     ),
     "same": (
         lambda: nn.Conv2d(4, 6, 3, padding="same", bias=False),
@@ -83,7 +74,7 @@ NETS = {
     "matmul": (lambda: called(torch.matmul), (torch.ones(2, 3, 4), torch.ones(2, 4, 5)), 2 * 2 * 60, {}),
     "vector": (lambda: called(torch.mv), (torch.ones(3, 4), torch.ones(4)), 0, {Cause.OP_NOT_COUNTED: 3 * 8}),
     "LayerNorm": (lambda: nn.LayerNorm(3, elementwise_affine=False), (X,), 0, None),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NETS)

@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
 import reconcile
 from reconcile.core.causes import Cause, State
+from tests.adapters.counters.in_environment import explained
+from tests.adapters.counters.small_nets import Does
 
-torch = pytest.importorskip("torch")
 torchinfo = pytest.importorskip("torchinfo")
-from tests.adapters.counters.in_environment import explained  # noqa: E402
-from tests.adapters.counters.small_nets import Does  # noqa: E402
 
 nn = torch.nn
-
-pytestmark = pytest.mark.frameworks
 
 H = 3
 GRU = 3 * H * (4 + H)
@@ -81,15 +79,14 @@ NETS = {
     "pruned": (lambda: pruned(nn.Linear(3, 4, bias=False)), (2, 3), 2 * 3, {Cause.FORMULA_DIFFERS: 2 * (24 - 6)}),
     # weight_g (4) and weight_v (12) are no "weight": the first two dimensions of the output, (2, 4), times each.
     "weight norm": (
-        lambda: normed(nn.Linear(3, 4, bias=False)),
-        (2, 3),
-        2 * 4 * (4 + 12),
-        {Cause.FORMULA_DIFFERS: 2 * (24 - 8 * 16)},
+        lambda: normed(nn.Linear(3, 4, bias=False)), (2, 3), 2 * 4 * (4 + 12), {Cause.FORMULA_DIFFERS: 2 * (24 - 8 * 16)},
     ),
     # A module whose only child is empty counts as one without children: any() asks the child for its length.
     "empty child": (lambda: with_child(nn.Sequential()), (2, 3), 24, {}),
+    # A hook of before PyTorch 2.0 sees no input that is given by its name; torchinfo reads outputs alone.
+    "called by name": (lambda: Does(lambda m, x: m.a(input=x), a=nn.Linear(3, 4, bias=False)), (2, 3), 24, {}),
     "child": (lambda: with_child(nn.Identity()), (2, 3), 0, {Cause.CALL_NOT_SEEN: 2 * 24}),
-}
+}  # fmt: skip
 
 
 def pruned(layer: Any) -> Any:

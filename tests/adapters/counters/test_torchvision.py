@@ -9,18 +9,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 import reconcile
+from reconcile.adapters.counters.limits import NO_VALUES, reason_of
 from reconcile.core.causes import Cause, State
 from reconcile.core.errors import UsageError
-
-torch = pytest.importorskip("torch")
-from reconcile.adapters.counters.limits import NO_VALUES, reason_of  # noqa: E402
-from tests.work.torchvision_ops import SCHEMAS, declared  # noqa: E402
+from tests.work.torchvision_ops import SCHEMAS, declared
 
 nn = torch.nn
 OPS = torch.ops.torchvision
-pytestmark = pytest.mark.frameworks
 
 B, IN, OUT, SIZE = 2, 4, 6, 8
 PLACES = B * SIZE * SIZE
@@ -30,12 +28,8 @@ REGIONS = 3
 HEAD = REGIONS * (OUT * 4) * 5
 """Products of each layer."""
 GRADIENTS = {
-    "stem": [STEM, 0, STEM],
-    "offset": [OFFSET] * 3,
-    "mask": [MASK] * 3,
-    "deformed": [DEFORMED] * 3,
-    "head": [HEAD] * 3,
-}
+    "stem": [STEM, 0, STEM], "offset": [OFFSET] * 3, "mask": [MASK] * 3, "deformed": [DEFORMED] * 3, "head": [HEAD] * 3,
+}  # fmt: skip
 """Products of each layer forward, for the gradient of its input, and of its weight: the model's input needs none."""
 COUNTERS = ("thop", "fvcore", "flop_counter", "torch.profiler")
 
@@ -46,7 +40,7 @@ def operators() -> Any:
         yield ops
 
 
-class DeformConv2d(nn.Module):  # type: ignore[name-defined, misc]
+class DeformConv2d(nn.Module):
     """With the settings and the call of torchvision's."""
 
     __module__ = "torchvision.ops.deform_conv"
@@ -62,7 +56,7 @@ class DeformConv2d(nn.Module):  # type: ignore[name-defined, misc]
         return OPS.deform_conv2d(x, self.weight, offset, given, self.bias, 1, 1, 1, 1, 1, 1, 1, 1, mask is not None)
 
 
-class Net(nn.Module):  # type: ignore[name-defined, misc]
+class Net(nn.Module):
     """A deformable convolution, and a linear layer on three regions of its result."""
 
     def __init__(self) -> None:

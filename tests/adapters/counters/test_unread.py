@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
 import reconcile
 from reconcile.core.causes import Cause
+from tests.adapters.counters.small_nets import Joins
 
-torch = pytest.importorskip("torch")
 nn, functional = torch.nn, torch.nn.functional
-
-pytestmark = pytest.mark.frameworks
 
 V, H, F, SPARE, B, T = 100, 16, 40, 24, 2, 7
 IDS = torch.zeros(B, T, dtype=torch.int64)
@@ -72,20 +71,14 @@ def test_a_part_that_is_read_elsewhere_leaves_it_open() -> None:
     assert (Cause.PARAMETERS_NOT_READ in causes, residual) == (False, -6 * B * T * SPARE)
 
 
-class Reader(nn.Module):
-    """Adds all of a tensor that it is given."""
-
-    def forward(self, x: Any, given: Any) -> Any:
-        return x + (given * 2).sum()
-
-
 class Lent(Net):
     """The third layer's weight is frozen, and read by a module that does not hold it."""
 
     def __init__(self, rows: int) -> None:
         super().__init__()
         self.spare = nn.Linear(H, rows)
-        self.inner, self.held = nn.ModuleDict({"reader": Reader()}), nn.ModuleDict({"spare": self.spare})
+        self.inner = nn.ModuleDict({"reader": Joins(lambda _, x, given: x + (given * 2).sum())})
+        self.held = nn.ModuleDict({"spare": self.spare})
         del self.spare
         self.held.requires_grad_(False)
 

@@ -63,14 +63,9 @@ def convolutions() -> Iterator[Case]:
         for name, weight in ((f"Conv{rank}d", [8, 3, *kernel]), (f"ConvTranspose{rank}d", [6, 4, *kernel])):
             for bias in (None, [8]):
                 module = op(
-                    f"{NN}conv.{name}",
-                    [(2, 6, *image)],
-                    [(2, 8, *positions)],
-                    weight=weight,
-                    bias=bias,
-                    in_channels=6,
+                    f"{NN}conv.{name}", [(2, 6, *image)], [(2, 8, *positions)], weight=weight, bias=bias, in_channels=6,
                     groups=2,
-                )
+                )  # fmt: skip
                 adds = 0 if bias is None else outputs
                 yield Case(module, OLD, macs + adds, Work(mac=macs, add=adds))
                 yield Case(module, NEW, macs, Work(mac=macs))

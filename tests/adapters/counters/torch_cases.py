@@ -77,12 +77,8 @@ def flop_counter() -> Iterator[Case]:
     forward = 2 * (8 * 3 * 3 * 2) * (3 * 3)
     back = 2 * (6 * 4 * 3 * 2) * (5 * 4)
     for name in (
-        "convolution",
-        "_convolution",
-        "cudnn_convolution",
-        "_slow_conv2d_forward",
-        "convolution_overrideable",
-    ):
+        "convolution", "_convolution", "cudnn_convolution", "_slow_conv2d_forward", "convolution_overrideable",
+    ):  # fmt: skip
         yield case(forward, name, [X, weight], [(2, 8, 3, 3)])
         yield case(back, name, [X, turned], [(2, 4, 7, 5)], transposed=True)
     # The gradients of those: by the weight's of every pair of channels, as if there were no groups.

@@ -2,139 +2,78 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy
-import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import helper, parser
 
 from reconcile.adapters.onnx.load import read_model, ready
 from reconcile.adapters.onnx.trace import trace
 from reconcile.products.files.model_file import FileError
 
 ROOT = Path(__file__).parents[3]
-OPSETS = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]
 SECRET = "secret.bin"
-INT64, FLOAT, BOOL = TensorProto.INT64, TensorProto.FLOAT, TensorProto.BOOL
-SIZES = {INT64: 8, FLOAT: 4, BOOL: 1}
 
 
-def value(name: str, shape: Any, kind: int = FLOAT) -> Any:
-    return helper.make_tensor_value_info(name, kind, shape)
-
-
-def far(dims: list[int], kind: int = INT64, name: str = "far") -> Any:
+def far(kind: str, size: int, name: str = "far") -> str:
     """A tensor whose data are in the secret file."""
-    held = TensorProto(name=name, dims=dims, data_type=kind, data_location=TensorProto.EXTERNAL)
-    held.external_data.add(key="location", value=SECRET)
-    held.external_data.add(key="length", value=str(math.prod(dims) * SIZES[kind]))
-    return held
+    return f'{kind} {name} = ["location": "{SECRET}", "length": "{size}"]'
 
 
-def model(nodes: list[Any], held: Any = (), out: Any = (None, None), functions: Any = (), sparse: Any = ()) -> Any:
-    graph = helper.make_graph(
-        nodes, "g", [value("x", [2, 6])], [value("y", out)], list(held), sparse_initializer=list(sparse)
-    )
-    return helper.make_model(graph, opset_imports=OPSETS, ir_version=8, functions=list(functions))
+def model(nodes: str, held: str = "", function: str = "") -> Any:
+    head = '<ir_version: 8, opset_import: ["": 17, "mine": 1]> g (float[2,6] x) => (float[?,?] y)'
+    return parser.parse_model(f"{head} <{held}> {{{nodes}}} {function}")
 
 
-def node(op: str, *names: str, out: str = "y", **attributes: Any) -> Any:
-    return helper.make_node(op, list(names), [out], **attributes)
+def function(head: str, nodes: str) -> str:
+    return f'<domain: "mine", opset_import: ["": 17]> {head} {{{nodes}}}'
 
 
-SIZED = [node("ConstantOfShape", "far", out="big"), node("MatMul", "x", "big")]
+SIZED = "big = ConstantOfShape(far)  y = MatMul(x, big)"
 """The file's values decide the sizes of a product."""
-
-
-def sparse() -> Any:
-    return helper.make_sparse_tensor(far([2], FLOAT, "values"), far([2], INT64, "indices"), [6, 6])
-
-
-def of_constant() -> Any:
-    return model([node("Constant", out="far", value=far([2])), *SIZED])
-
-
-def of_a_sum() -> Any:
-    one = helper.make_tensor("one", INT64, [2], [0, 0])
-    held = node("Constant", out="file", value=far([2]))
-    return model([held, node("Add", "file", "one", out="far"), *SIZED], [one])
-
-
-def of_fill() -> Any:
-    one = helper.make_tensor("one", INT64, [1], [2])
-    fill = node("ConstantOfShape", "one", out="far", value=far([1]))
-    return model([fill, *SIZED], [one])
-
-
-def of_initializer() -> Any:
-    return model(SIZED, [far([2])])
-
-
-def of_sparse_constant() -> Any:
-    return model([node("Constant", out="w", sparse_value=sparse()), node("MatMul", "x", "w")])
-
-
-def of_sparse_initializer() -> Any:
-    held = sparse()
-    held.values.name = "w"
-    return model([node("MatMul", "x", "w")], sparse=[held])
-
-
-def of_a_function() -> Any:
-    inner = [node("Constant", out="far", value=far([2])), *SIZED]
-    return model(
-        [node("F", "x", domain="mine")], functions=[helper.make_function("mine", "F", ["x"], ["y"], inner, OPSETS)]
-    )
-
-
-def of_a_functions_attribute() -> Any:
-    held = node("Constant", out="far")
-    held.attribute.add(name="value", ref_attr_name="size", type=onnx.AttributeProto.TENSOR)
-    function = helper.make_function("mine", "F", ["x"], ["y"], [held, *SIZED], OPSETS, attributes=["size"])
-    return model([node("F", "x", domain="mine", size=far([2]))], functions=[function])
-
-
-def of_a_default() -> Any:
-    held = node("Constant", out="far")
-    held.attribute.add(name="value", ref_attr_name="size", type=onnx.AttributeProto.TENSOR)
-    function = helper.make_function(
-        "mine", "F", ["x"], ["y"], [held, *SIZED], OPSETS, attribute_protos=[helper.make_attribute("size", far([2]))]
-    )
-    return model([node("F", "x", domain="mine")], functions=[function])
-
-
-def of_a_branch() -> Any:
-    inner = [node("Constant", out="far", value=far([2])), *SIZED]
-    branch = helper.make_graph(inner, "b", [], [value("y", (None, None))])
-    yes = helper.make_tensor("yes", BOOL, [], [True])
-    return model([node("If", "yes", then_branch=branch, else_branch=branch)], [yes])
-
-
-def of_a_condition() -> Any:
-    one = helper.make_graph([node("Relu", "x")], "a", [], [value("y", (2, 6))])
-    two = helper.make_graph([node("Neg", "x")], "b", [], [value("y", (2, 6))])
-    held = node("Constant", out="far", value=far([], BOOL))
-    return model([held, node("If", "far", then_branch=one, else_branch=two)])
-
-
-def of_an_exponent() -> Any:
-    return model([node("Constant", out="far", value=far([], FLOAT)), node("Pow", "x", "far")])
+PAIR = far("int64[2]", 16)
+HELD = f"far = Constant <value = {PAIR}> ()"
+GIVEN = f"far = Constant <value: tensor = @size> ()  {SIZED}"
+BRANCH = f"b () => (float[?,?] y) {{{HELD}  {SIZED}}}"
+MODELS: dict[str, tuple[str, ...]] = {
+    # nodes, initializers, function
+    "a constant": (f"{HELD}  {SIZED}",),
+    "a sum": (f"{HELD.replace('far = C', 'file = C')}  far = Add(file, one)  {SIZED}", "int64[2] one = {0, 0}"),
+    "a fill": (f"far = ConstantOfShape <value = {far('int64[1]', 8)}> (one)  {SIZED}", "int64[1] one = {2}"),
+    "an initializer": (SIZED, PAIR),
+    "a function": ("y = mine.F(x)", "", function("F (x) => (y)", f"{HELD}  {SIZED}")),
+    "a function's attribute": (f"y = mine.F <size = {PAIR}> (x)", "", function("F <size> (x) => (y)", GIVEN)),
+    "a default": ("y = mine.F(x)", "", function(f"F <size: tensor = {PAIR}> (x) => (y)", GIVEN)),
+    "a branch": (f"y = If <then_branch = {BRANCH}, else_branch = {BRANCH}> (yes)", "bool yes = {1}"),
+    "a condition": (
+        f"far = Constant <value = {far('bool', 1)}> ()  y = If <then_branch = a () => (float[2,6] y) {{y = Relu(x)}}, "
+        "else_branch = b () => (float[2,6] y) {y = Neg(x)}> (far)",
+    ),
+    "an exponent": (f"far = Constant <value = {far('float', 4)}> ()  y = Pow(x, far)",),
+}  # fmt: skip
 
 
 def without_a_location() -> Any:
-    made = of_constant()
+    made = model(*MODELS["a constant"])
     del made.graph.node[0].attribute[0].t.external_data[:]
     return made
 
 
-MAKERS = (
-    of_constant, of_a_sum, of_fill, of_initializer, of_sparse_constant, of_sparse_initializer, of_a_function,
-    of_a_functions_attribute, of_a_default, of_a_branch, of_a_condition, of_an_exponent, without_a_location,
-)  # fmt: skip
+def sparse(initializer: bool) -> Any:
+    tensors = model(SIZED, f"{far('float[2]', 8, 'w' if initializer else 'values')}, {far('int64[2]', 16, 'indices')}")
+    held = helper.make_sparse_tensor(*tensors.graph.initializer, [6, 6])
+    made = model("y = MatMul(x, w)")
+    if initializer:
+        made.graph.sparse_initializer.append(held)
+    else:
+        made.graph.node.insert(0, helper.make_node("Constant", [], ["w"], sparse_value=held))
+    return made
+
+
+MADE = {name: model(*parts) for name, parts in MODELS.items()}
+MADE |= {"no location": without_a_location(), "sparse": sparse(False), "sparse initializer": sparse(True)}
 
 
 def said(made: Any) -> Any:
@@ -147,19 +86,18 @@ def said(made: Any) -> Any:
         return str(error)
 
 
-@pytest.mark.parametrize("make", MAKERS, ids=lambda make: str(make.__name__))
-def test_the_file_changes_nothing(make: Callable[[], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", MADE)
+def test_the_file_changes_nothing(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    without = said(make())
+    without = said(MADE[name])
     for first, second in ((6, 1), (6, 5)):
         numpy.array([first, second, 3], "int64").tofile(SECRET)
-        assert said(make()) == without
+        assert said(MADE[name]) == without
     assert not isinstance(without, str) or (without.startswith("m.onnx ") and "\n" not in without)
 
 
 def test_a_size_that_is_kept_in_another_file_is_said_to_be() -> None:
-    shaped = model([node("Reshape", "x", "far")], [far([2])])
-    assert said(shaped) == (
+    assert said(model("y = Reshape(x, far)", PAIR)) == (
         "m.onnx keeps far in another file, which is not opened, and the value decides a shape: save the model in one file "
         "(onnx.save with save_as_external_data=False)."
     )
@@ -167,10 +105,8 @@ def test_a_size_that_is_kept_in_another_file_is_said_to_be() -> None:
 
 def test_weights_elsewhere_keep_their_shape() -> None:
     """The product is counted by the shapes: 2 * 6 * 5 multiply-adds."""
-    for made in (
-        model([node("MatMul", "x", "far")], [far([6, 5], FLOAT)]),
-        model([node("Constant", out="far", value=far([6, 5], FLOAT)), node("MatMul", "x", "far")]),
-    ):
+    held = far("float[6,5]", 120)
+    for made in (model("y = MatMul(x, far)", held), model(f"far = Constant <value = {held}> ()  y = MatMul(x, far)")):
         read_, _ = read_model(made.SerializeToString(), "m.onnx", None)
         (product,) = (op for op in trace(read_).ops if op.op == "onnx.MatMul")
         assert (product.inputs[1].shape, product.outputs[0].shape) == ((6, 5), (2, 5))

@@ -7,7 +7,7 @@ from typing import Any
 
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, parser
 
 from reconcile.adapters.onnx import functions
 from reconcile.adapters.onnx.load import Model, read_model
@@ -16,7 +16,6 @@ from reconcile.core.records import Op, Trace
 from reconcile.core.work import PRODUCT_COMPONENTS, SINGLE_COMPONENTS
 from reconcile.work import Known, Work, known_part, load, registered_formulas, sum_works
 
-pytestmark = pytest.mark.frameworks
 load()
 
 F, BYTES, LONG = TensorProto.FLOAT, TensorProto.UINT8, TensorProto.INT64
@@ -174,36 +173,28 @@ def test_a_product_with_its_transposes_and_a_factor(shapes: Any, attrs: dict[str
     assert known_part(op) == Known(Work(mac=outputs * terms, accumulators=outputs) + scaled)
 
 
+def parts_of(nodes: str, held: str) -> list[Known]:
+    """The work of these nodes between x and y."""
+    head = f'<ir_version: 10, opset_import: ["": {NEWEST}, "{RUNTIME}": 1]> g (float[2,3] x) => (float[2,5] y)'
+    model = parser.parse_model(f"{head} <{held} = {{{', '.join('123456789012345')}}}> {{{nodes}}}")
+    return [known_part(op) for op in trace(read_model(model.SerializeToString(), "m.onnx", None)[0]).ops]
+
+
 def test_both_results_of_a_norm_with_a_skip_have_sizes() -> None:
     """(2, 3) and (2, 3) added; the sum and its norm are multiplied by (3, 5) each."""
-    nodes = [
-        helper.make_node("SkipLayerNormalization", ["x", "x", "g"], ["n", "", "", "s"], domain=RUNTIME),
-        helper.make_node("MatMul", ["n", "w"], ["a"]),
-        helper.make_node("MatMul", ["s", "w"], ["b"]),
-        helper.make_node("Add", ["a", "b"], ["y"]),
-    ]
-    held = [helper.make_tensor("g", F, (3,), [1] * 3), helper.make_tensor("w", F, (3, 5), range(15))]
-    x, y = (helper.make_tensor_value_info(name, F, shape) for name, shape in (("x", (2, 3)), ("y", (2, 5))))
-    opsets = [helper.make_opsetid("", NEWEST), helper.make_opsetid(RUNTIME, 1)]
-    model = helper.make_model(helper.make_graph(nodes, "g", [x], [y], held), opset_imports=opsets)
-    found = [known_part(op) for op in trace(read_model(model.SerializeToString(), "m.onnx", None)[0]).ops]
+    norm = f'n, "", "", s = {RUNTIME}.SkipLayerNormalization(x, x, g)'
+    found = parts_of(
+        f"{norm}  a = MatMul(n, w)  b = MatMul(s, w)  y = Add(a, b)", "float[3] g = {1, 1, 1}, float[3,5] w"
+    )
     assert sum(part.work.mac for part in found) == 2 * 30
     assert [part.unknown for part in found[1:]] == [frozenset()] * 3
 
 
 def test_a_model_as_a_quantiser_writes_it_has_its_products_alone() -> None:
     """(2, 3) @ (3, 5), each of them quantised and back: 1 division, rounding and sum, 2 bounds; 1 difference and product."""
-    nodes = [
-        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["xq"]),
-        helper.make_node("DequantizeLinear", ["xq", "scale", "zero"], ["xd"]),
-        helper.make_node("DequantizeLinear", ["wq", "scale", "zero"], ["wd"]),
-        helper.make_node("MatMul", ["xd", "wd"], ["y"]),
-    ]
-    held = [helper.make_tensor("scale", F, (), [0.5]), helper.make_tensor("zero", BYTES, (), [3])]
-    held.append(helper.make_tensor("wq", BYTES, (3, 5), range(15)))
-    x, y = (helper.make_tensor_value_info(name, F, shape) for name, shape in (("x", (2, 3)), ("y", (2, 5))))
-    model = helper.make_model(helper.make_graph(nodes, "g", [x], [y], held))
-    found = [known_part(op) for op in trace(read_model(model.SerializeToString(), "m.onnx", None)[0]).ops]
+    nodes = """xq = QuantizeLinear(x, scale, zero)  xd = DequantizeLinear(xq, scale, zero)
+        wd = DequantizeLinear(wq, scale, zero)  y = MatMul(xd, wd)"""
+    found = parts_of(nodes, "float scale = {0.5}, uint8 zero = {3}, uint8[3,5] wq")
     assert [part.unknown for part in found] == [frozenset()] * 4
     quantised, back = Work(div=1, special=1, add=1, cmp=2) * 6, Work(add=1, mul=1) * (6 + 15)
     assert sum_works(part.work for part in found) == Work(mac=30, accumulators=10) + quantised + back

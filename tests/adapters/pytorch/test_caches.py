@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from reconcile.adapters.pytorch import caches  # noqa: E402
-from reconcile.adapters.pytorch.trace import _record, trace  # noqa: E402
-from tests.own.test_torch_models import model_of  # noqa: E402
+from reconcile.adapters.pytorch import caches
+from reconcile.adapters.pytorch.trace import _record, trace
+from tests.own.test_torch_models import model_of
 
 
 @pytest.fixture(autouse=True)
@@ -36,11 +35,11 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 def of_cached_table(cached: Any, refuses_meta: bool = False) -> type:
     """A model whose maker keeps a table of cosines in a cache of a function."""
 
-    @cached  # type: ignore[untyped-decorator]
+    @cached
     def table(width: int) -> Any:
         return torch.cos(torch.arange(width * 4.0).reshape(width, 4))
 
-    class Net(torch.nn.Module):  # type: ignore[misc, name-defined]
+    class Net(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.table = table(6)
@@ -75,7 +74,7 @@ def test_what_one_call_caches_spares_the_next_no_work() -> None:
     def table(width: int) -> Any:
         return torch.cos(torch.arange(width * 4.0)).reshape(width, 4)
 
-    class Net(torch.nn.Module):  # type: ignore[misc, name-defined]
+    class Net(torch.nn.Module):
         def forward(self, x: Any) -> Any:
             return x @ table(x.shape[1]).to(x.device)
 

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import pytest
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-from torch.utils.checkpoint import checkpoint  # noqa: E402
-
-import reconcile  # noqa: E402
-from reconcile.core.records import (  # noqa: E402
-    FORWARD,
-    INPUT_GRADIENT,
-    RECOMPUTATION,
-    WEIGHT_GRADIENT,
-)
-from tests.adapters.by_phase import macs  # noqa: E402
-from tests.adapters.pytorch.training_models import Model, Recurrent, Saved, explained, ran  # noqa: E402
+import reconcile
+from reconcile.core.records import FORWARD, INPUT_GRADIENT, RECOMPUTATION, WEIGHT_GRADIENT
+from tests.adapters.by_phase import macs
+from tests.adapters.pytorch.training_models import Model, Recurrent, Saved, explained, ran
 
 SLOW = ((nn.GRU, True), (nn.LSTM, False), (nn.LSTM, True))
 F, I, W = FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E741

@@ -9,28 +9,20 @@ from functools import partial
 from typing import Any
 
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-from torch import nn  # noqa: E402
-
-import reconcile  # noqa: E402
-from reconcile.core.errors import NotInResult, UsageError  # noqa: E402
-
-pytestmark = pytest.mark.frameworks
+import reconcile
+from reconcile.core.errors import NotInResult, UsageError
+from tests.adapters.counters.small_nets import Does
 
 ROWS, WIDE, NARROW, ITEMS = 4, 16, 32, 3
 ITEM = 2 * ROWS * WIDE * NARROW
 
 
-class Lazy(nn.Module):
-    """Gives what ``make(linear, x)`` gives."""
-
-    def __init__(self, make: Callable[..., Any]) -> None:
-        super().__init__()
-        self.linear, self.make = nn.Linear(WIDE, NARROW, bias=False), make
-
-    def forward(self, x):
-        return self.make(self.linear, x)
+def lazy(make: Callable[..., Any]) -> nn.Module:
+    """It gives what ``make(linear, x)`` gives."""
+    return Does(lambda m, x: make(m.linear, x), linear=nn.Linear(WIDE, NARROW, bias=False))
 
 
 def items(linear, x):
@@ -85,7 +77,7 @@ TAKEN = {
 
 
 def ran(make: Callable[..., Any], **options: Any) -> reconcile.Run:
-    return reconcile.run(torch=Lazy(make), inputs=(torch.ones(ROWS, WIDE),), **options)
+    return reconcile.run(torch=lazy(make), inputs=(torch.ones(ROWS, WIDE),), **options)
 
 
 @pytest.mark.parametrize("name", TAKEN)
@@ -136,7 +128,7 @@ def test_an_object_in_which_everything_is_computed_is_an_output() -> None:
 
 @pytest.mark.parametrize("make", [items, Kept, lambda linear, x: (linear(x), {"rest": items(linear, x)})])
 def test_a_step_that_leaves_a_generator_has_no_number(make: Callable[..., Any]) -> None:
-    net, x = Lazy(make), torch.ones(ROWS, WIDE)
+    net, x = lazy(make), torch.ones(ROWS, WIDE)
     with reconcile.count(net) as step:
         left = net(x)
     with pytest.raises(NotInResult, match="generator"):
@@ -145,7 +137,7 @@ def test_a_step_that_leaves_a_generator_has_no_number(make: Callable[..., Any]) 
 
 
 def test_a_step_counts_what_it_takes() -> None:
-    net, x = Lazy(items), torch.ones(ROWS, WIDE)
+    net, x = lazy(items), torch.ones(ROWS, WIDE)
     with reconcile.count(net) as step:
         sum(item.sum() for item in net(x)).backward()
     assert step.metrics()["flops"] == 2 * ITEMS * ITEM

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from reconcile.adapters.pytorch import memory_estimate
 from reconcile.adapters.pytorch.module_tensors import parameter_bytes
@@ -16,9 +17,6 @@ from reconcile.core.framework import adapter_of
 from reconcile.core.registry import frameworks
 from reconcile.model_zoo.pair import Input, Pair
 from tests.own.conftest import Repository, repository  # noqa: F401
-
-pytestmark = pytest.mark.frameworks
-torch = pytest.importorskip("torch")
 
 WIDTH = 1_000_000  # 4 TB of weights in one layer
 BIG = f"""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
 import reconcile
 from reconcile.adapters.pytorch import FRAMEWORK
-
-torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.frameworks
+from tests.adapters.counters.small_nets import Does
 
 INPUTS, INNER, OUTPUTS, BATCH = 6, 8, 4, 2
 OTHERS = {
@@ -21,19 +20,14 @@ STEP = 2 * BATCH * (2 * INPUTS * INNER + 3 * INNER * OUTPUTS)  # the input itsel
 WEIGHTS = INPUTS * INNER + INNER * OUTPUTS
 
 
-class Net(torch.nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.a = torch.nn.Linear(INPUTS, INNER, bias=False)
-        self.b = torch.nn.Linear(INNER, OUTPUTS, bias=False)
-
-    def forward(self, x: Any) -> Any:
-        return self.b(self.a(x).relu())
+def two_layers() -> Any:
+    a, b = torch.nn.Linear(INPUTS, INNER, bias=False), torch.nn.Linear(INNER, OUTPUTS, bias=False)
+    return Does(lambda m, x: m.b(m.a(x).relu()), a=a, b=b)
 
 
 def step(optimizer: Any, model: Any = None, convention: str = "matmul") -> Any:
     return reconcile.run(
-        torch=model or Net(), inputs=f"{BATCH},{INPUTS}", pass_="training", optimizer=optimizer,
+        torch=model or two_layers(), inputs=f"{BATCH},{INPUTS}", pass_="training", optimizer=optimizer,
         counters=("flop_counter",), convention=convention,
     )  # fmt: skip
 
@@ -69,7 +63,7 @@ def test_the_names_are_those_of_torch() -> None:
 
 def test_one_at_hand_steps_its_parameters_with_its_options() -> None:
     """Plain SGD takes a product and a sum of each weight; weight decay one more of each. Only the first layer is stepped."""
-    plain, net = step("sgd", convention="all"), Net()
+    plain, net = step("sgd", convention="all"), two_layers()
     held = torch.optim.SGD([{"params": net.a.parameters(), "weight_decay": 0.1}], lr=0.5, foreach=True)
     before = [weight.clone() for weight in net.parameters()]
     run = step(held, net, "all")

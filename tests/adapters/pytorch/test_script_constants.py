@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any, List  # noqa: UP035
 
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-
-import reconcile  # noqa: E402
+import reconcile
 
 pytestmark = [
-    pytest.mark.frameworks,
     pytest.mark.filterwarnings("ignore:.*torch.jit.* is deprecated:DeprecationWarning"),
 ]
 LAYER = 10 * 4 * 4

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from reconcile.launch.request import run_request
 from reconcile.workflow import run
 
-torch = pytest.importorskip("torch")
 pytestmark = [
-    pytest.mark.frameworks,
     pytest.mark.usefixtures("warmed"),
     pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning"),
 ]
@@ -21,7 +20,7 @@ LINEAR = ROWS * WIDTH * WIDTH
 GRAM = ROWS * WIDTH * ROWS
 
 
-class Inner(torch.nn.Module):  # type: ignore[misc]
+class Inner(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.a = torch.nn.Linear(WIDTH, WIDTH, bias=False)
@@ -30,7 +29,7 @@ class Inner(torch.nn.Module):  # type: ignore[misc]
         return self.a(x)
 
 
-class Outer(torch.nn.Module):  # type: ignore[misc]
+class Outer(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.inner = Inner()

@@ -7,19 +7,16 @@ again with respect to the weight; each of these is a product of a gradient and a
 from __future__ import annotations
 
 import pytest
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
-
-import reconcile  # noqa: E402
-from reconcile.adapters.pytorch import training  # noqa: E402
-from reconcile.core.records import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E402
-from tests.adapters.by_phase import macs  # noqa: E402
-from tests.adapters.pytorch.training_models import Model  # noqa: E402
-
-pytestmark = pytest.mark.frameworks
+import reconcile
+from reconcile.adapters.pytorch import training
+from reconcile.core.records import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
+from tests.adapters.by_phase import macs
+from tests.adapters.counters.small_nets import Does
+from tests.adapters.pytorch.training_models import Model
 
 ROWS, FROM, WIDE = 8, 2, 12
 A, B, C = ROWS * FROM * WIDE, ROWS * WIDE * WIDE, ROWS * WIDE
@@ -45,16 +42,14 @@ LEAVES = {
 }
 
 
-class Pinn(nn.Module):
+def pinn(leaf=LEAVES["detached"]) -> Does:
     """d2u/dx2 of a network u."""
 
-    def __init__(self, leaf=LEAVES["detached"]) -> None:
-        super().__init__()
-        self.u, self.leaf = mlp(), leaf
+    def run(m, x):
+        x = leaf(x)
+        return slope(slope(m.u(x), x)[:, 0], x)[:, 0]
 
-    def forward(self, x):
-        x = self.leaf(x)
-        return slope(slope(self.u(x), x)[:, 0], x)[:, 0]
+    return Does(run, u=mlp())
 
 
 PINN = {
@@ -75,18 +70,18 @@ PINN = {
 
 @pytest.mark.parametrize("name", LEAVES)
 def test_second_derivatives_in_forward(name: str) -> None:
-    net, x = Pinn(LEAVES[name]), torch.rand(ROWS, FROM, requires_grad=name == "given")
+    net, x = pinn(LEAVES[name]), torch.rand(ROWS, FROM, requires_grad=name == "given")
     with reconcile.count(net) as step:
         net(x).square().mean().backward()
     assert macs(step.collected.traces[0].ops) == PINN
-    model = Model(lambda: Pinn(LEAVES[name]), ROWS, FROM, device="cpu")
+    model = Model(lambda: pinn(LEAVES[name]), ROWS, FROM, device="cpu")
     inputs = model.example("cpu")[0].requires_grad_(name == "given")
     model.example = lambda _device: [inputs.detach().requires_grad_(name == "given")]
     assert macs(training.record(model, "cpu").ops.values()) == PINN
 
 
 def test_second_derivatives_on_meta() -> None:
-    assert macs(training.record(Model(Pinn, ROWS, FROM), "meta").ops.values()) == PINN
+    assert macs(training.record(Model(pinn, ROWS, FROM), "meta").ops.values()) == PINN
 
 
 def penalty(net: nn.Module, x: torch.Tensor) -> None:
@@ -105,48 +100,29 @@ def test_a_gradient_penalty() -> None:
     assert macs(step.collected.traces[0].ops) == {**forward, **weights, **inputs}
 
 
-class Factors(nn.Module):
-    """A weight that is a product of two parameters."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.left, self.right = nn.Parameter(torch.rand(WIDE, 3)), nn.Parameter(torch.rand(3, FROM))
-        self.last = nn.Linear(WIDE, 1)
-
-    def forward(self, x):
-        return self.last(torch.tanh(x @ (self.left @ self.right).t()))
-
-
 def test_a_weight_that_is_computed_from_parameters() -> None:
-    net, x = Factors(), torch.rand(ROWS, FROM, requires_grad=True)
+    left, right = nn.Parameter(torch.rand(WIDE, 3)), nn.Parameter(torch.rand(3, FROM))
+    run = lambda m, x: m.last(torch.tanh(x @ (m.left @ m.right).t()))  # noqa: E731
+    net, x = Does(run, left=left, right=right, last=nn.Linear(WIDE, 1)), torch.rand(ROWS, FROM, requires_grad=True)
     with reconcile.count(net) as step:
         slope(net(x), x).square().sum().backward()
     weight = WIDE * 3 * FROM
     assert macs(step.collected.traces[0].ops) == {
-        ("", F): weight + A,
-        ("last", F): C,
-        ("", I): A + 2 * A,
-        ("last", I): C,
-        ("", W): 2 * A + 2 * weight,
+        ("", F): weight + A, ("last", F): C, ("", I): A + 2 * A, ("last", I): C, ("", W): 2 * A + 2 * weight,
         ("last", W): C,
-    }
+    }  # fmt: skip
 
 
-class Further(nn.Module):
+def further(m, x):
     """A slope with a layer of the model's own after it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.u = nn.Sequential(nn.Linear(FROM, WIDE), nn.Tanh(), nn.Linear(WIDE, 1))
-        self.own = nn.Parameter(torch.rand(FROM, 5))
-
-    def forward(self, x):
-        x = x.detach().requires_grad_()
-        return slope(self.u(x), x) @ self.own
+    x = x.detach().requires_grad_()
+    return slope(m.u(x), x) @ m.own
 
 
 def test_what_comes_after_a_pass_is_in_the_module_that_runs() -> None:
-    found, own = macs(training.record(Model(Further, ROWS, FROM), "meta").ops.values()), ROWS * FROM * 5
+    u = nn.Sequential(nn.Linear(FROM, WIDE), nn.Tanh(), nn.Linear(WIDE, 1))
+    model = Model(lambda: Does(further, u=u, own=nn.Parameter(torch.rand(FROM, 5))), ROWS, FROM)
+    found, own = macs(training.record(model, "meta").ops.values()), ROWS * FROM * 5
     assert found == {
         ("", F): own, ("", I): own, ("", W): own,
         ("u.0", F): A, ("u.0", I): 3 * A, ("u.0", W): 2 * A,
@@ -163,25 +139,23 @@ def test_the_input_of_a_step_is_no_weight() -> None:
     }
 
 
-class Attending(nn.Module):
+def attending() -> Does:
     """A force through attention, of which PyTorch makes the products one by one because of the dropout."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.line = nn.Linear(4, 4)
-
-    def forward(self, x):
+    def run(m, x):
         x = x.detach().requires_grad_()
-        h = self.line(x)
+        h = m.line(x)
         return slope(nn.functional.scaled_dot_product_attention(h, h, h, dropout_p=0.1), x)
+
+    return Does(run, line=nn.Linear(4, 4))
 
 
 @pytest.mark.parametrize("device", ["cpu", "meta"])
 def test_a_call_that_is_one_op_is_recorded_op_by_op_where_its_gradient_has_one(device: str) -> None:
-    net, x = Attending(), torch.rand(2, 3, 5, 4)
+    net, x = attending(), torch.rand(2, 3, 5, 4)
     with reconcile.count(net) as step:
         net(x).square().mean().backward()
-    found = macs(training.record(Model(Attending, 2, 3, 5, 4, device=device), device).ops.values())
+    found = macs(training.record(Model(attending, 2, 3, 5, 4, device=device), device).ops.values())
     assert found == macs(step.collected.traces[0].ops)
 
 

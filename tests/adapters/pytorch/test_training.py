@@ -5,30 +5,24 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-
-from reconcile.adapters.counters.flop_counter.capture import capture  # noqa: E402
-from reconcile.adapters.pytorch import training  # noqa: E402
-from reconcile.adapters.pytorch.tracing.second_call import SAME  # noqa: E402
-from reconcile.adapters.shared.refusal import FactoryError  # noqa: E402
-from reconcile.align.alignment import Alignment  # noqa: E402
-from reconcile.core.causes import Cause  # noqa: E402
-from reconcile.core.conventions import BUILT_IN  # noqa: E402
-from reconcile.core.records import (  # noqa: E402
-    FORWARD,
-    INPUT_GRADIENT,
-    LOSS,
-    OPTIMIZER,
-    WEIGHT_GRADIENT,
-)
-from reconcile.engine.ledger import reconcile_ledger  # noqa: E402
-from reconcile.work import ZERO, Work, work_of  # noqa: E402
-from tests.adapters.by_phase import macs, work  # noqa: E402
-from tests.adapters.pytorch.training_models import Model, Recurrent, Saved, explained, ran  # noqa: E402
-from tests.work.torch_records import Recorder  # noqa: E402
+from reconcile.adapters.counters.flop_counter.capture import capture
+from reconcile.adapters.pytorch import trace, training
+from reconcile.adapters.pytorch.tracing.second_call import SAME
+from reconcile.adapters.pytorch.tracing.trace_device import is_cheap
+from reconcile.adapters.shared.refusal import FactoryError
+from reconcile.align.alignment import Alignment
+from reconcile.core.causes import Cause
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.records import FORWARD, INPUT_GRADIENT, LOSS, OPTIMIZER, WEIGHT_GRADIENT
+from reconcile.engine.ledger import reconcile_ledger
+from reconcile.work import ZERO, Work, work_of
+from tests.adapters.by_phase import macs, work
+from tests.adapters.counters.small_nets import Does
+from tests.adapters.pytorch.training_models import Model, Recurrent, Saved, explained, ran
+from tests.work.torch_records import Recorder
 
 F, I, W = FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E741
 
@@ -114,51 +108,35 @@ def test_optimizer():
     assert work(ops)["", OPTIMIZER] == Work(mul=20, add=20)
 
 
-class Attention(nn.Module):
+def attention():
     """Products of activations: both gradients are with respect to inputs."""
 
-    def __init__(self):
-        super().__init__()
-        self.words = nn.Embedding(11, 4)
-        self.places = nn.Parameter(torch.zeros(5, 4))
-        self.q = nn.Linear(4, 4, bias=False)
+    def run(m, ids):
+        x = m.words(ids) + m.places
+        return (m.q(x) @ x.transpose(1, 2)).softmax(-1) @ x
 
-    def forward(self, ids):
-        x = self.words(ids) + self.places
-        q = self.q(x)
-        return (q @ x.transpose(1, 2)).softmax(-1) @ x
+    return Does(run, words=nn.Embedding(11, 4), places=nn.Parameter(torch.zeros(5, 4)), q=nn.Linear(4, 4, bias=False))
 
 
 def test_attention_by_hand():
-    ops = ran(Attention, 3, 5, dtype=torch.int64)
+    ops = ran(attention, 3, 5, dtype=torch.int64)
     square = 3 * 5 * 5 * 4
     assert macs(ops) == {
-        ("q", F): 3 * 5 * 16,
-        ("", F): 2 * square,
-        ("", I): 4 * square,
-        ("q", I): 3 * 5 * 16,
-        ("q", W): 3 * 5 * 16,
-    }
+        ("q", F): 3 * 5 * 16, ("", F): 2 * square, ("", I): 4 * square, ("q", I): 3 * 5 * 16, ("q", W): 3 * 5 * 16,
+    }  # fmt: skip
     found = work(ops)
     assert found["words", W] == Work(add=3 * 5 * 4)  # each row added to its word's
     assert found["", W] == Work(add=(3 - 1) * 5 * 4)  # the places' gradient: summed over the batch
 
 
-class Masked(nn.Module):
+def masked():
     """A weight that is computed from a parameter alone."""
-
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(5, 3))
-        self.register_buffer("mask", torch.ones(5, 3))
-        self.last = nn.Linear(5, 2, bias=False)
-
-    def forward(self, x):
-        return self.last(nn.functional.linear(x, self.weight * self.mask))
+    held = {"weight": nn.Parameter(torch.ones(5, 3)), "mask": torch.ones(5, 3), "last": nn.Linear(5, 2, bias=False)}
+    return Does(lambda m, x: m.last(nn.functional.linear(x, m.weight * m.mask)), **held)
 
 
 def test_what_only_a_weight_goes_through_is_its_gradient():
-    found = work(ran(Masked, 4, 3))
+    found = work(ran(masked, 4, 3))
     assert found["", W] == Work(mac=4 * 15, accumulators=15, mul=15)
     assert ("", I) not in found
 
@@ -185,6 +163,13 @@ def test_a_recurrent_layer_is_one_op_forward_two_back_on_meta(kind, name):
     assert rest["after", I] == rest["after", W] == 3 * 2 * 10
 
 
+@pytest.mark.parametrize(("record", "most"), [(trace._record, 1000), (training.record, 100)])
+def test_a_recurrent_layer_of_many_steps_is_not_run_again_on_the_cpu(record, most):
+    """In a training step there each step is recorded op by op, in about ten milliseconds."""
+    for steps in (most, most + 1):
+        assert is_cheap(Recurrent(), record(Model(Recurrent, steps, 2, 4), "meta").ops.values()) == (steps == most)
+
+
 @pytest.mark.parametrize("kind", [nn.GRU, *(pytest.param(k, marks=pytest.mark.slow) for k in (nn.LSTM, nn.RNN))])
 def test_a_step_on_the_cpu_has_the_values_of_a_step(kind, monkeypatch):
     """A hook that computes more of a gradient that is not zero, and the weights after a step that is made once."""
@@ -208,9 +193,9 @@ def test_a_step_on_the_cpu_has_the_values_of_a_step(kind, monkeypatch):
 
 
 def test_nothing_to_train_is_forward_and_loss():
-    trace = training.trace(Model(nn.ReLU, 2, 3))
-    assert work(trace.ops) == {("", F): Work(cmp=6), ("(loss)", LOSS): Work(mul=6, add=5, div=1)}
-    assert [note for note in trace.notes if note.startswith("nothing to train")], trace.notes
+    found = training.trace(Model(nn.ReLU, 2, 3))
+    assert work(found.ops) == {("", F): Work(cmp=6), ("(loss)", LOSS): Work(mul=6, add=5, div=1)}
+    assert [note for note in found.notes if note.startswith("nothing to train")], found.notes
     trained = training.trace(Model(Net, *SHAPE)).notes
     assert [note for note in trained if note.startswith("nothing to train")] == []
     assert explained(Model(nn.ReLU, 2, 3)) == set()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from reconcile.adapters.pytorch import training  # noqa: E402
-from reconcile.work import UnknownWork, work_of  # noqa: E402
-from tests.adapters.pytorch import walk  # noqa: E402
-from tests.adapters.pytorch.training_models import Model, explained  # noqa: E402
+from reconcile.adapters.pytorch import training
+from reconcile.work import UnknownWork, work_of
+from tests.adapters.pytorch import walk
+from tests.adapters.pytorch.training_models import Model, explained
 
 CASES = walk.cases()
 CHEAP = {*walk.UNKNOWN, *list(CASES)[::6]}

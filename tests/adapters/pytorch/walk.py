@@ -61,18 +61,9 @@ LAYERS = {
         f"{name}{a}d": (lambda name=name, a=a, given=given: getattr(nn, f"{name}{a}d")(*given), spatial(a))
         for a in (1, 2, 3)
         for name, given in {
-            "Conv": (3, 3, 3),
-            "ConvTranspose": (3, 3, 3),
-            "BatchNorm": (3,),
-            "LPPool": (3, 2),
-            "MaxPool": (3,),
-            "AvgPool": (3,),
-            "AdaptiveMaxPool": (3,),
-            "AdaptiveAvgPool": (3,),
-            "ReflectionPad": (1,),
-            "ReplicationPad": (1,),
-            "ZeroPad": (1,),
-            "CircularPad": (1,),
+            "Conv": (3, 3, 3), "ConvTranspose": (3, 3, 3), "BatchNorm": (3,), "LPPool": (3, 2), "MaxPool": (3,),
+            "AvgPool": (3,), "AdaptiveMaxPool": (3,), "AdaptiveAvgPool": (3,), "ReflectionPad": (1,),
+            "ReplicationPad": (1,), "ZeroPad": (1,), "CircularPad": (1,),
         }.items()
     },
     "prelu of channels": (lambda: nn.PReLU(3), ((2, 3, 4),)),
@@ -98,19 +89,14 @@ LAYERS = {
     **{
         f"interpolate {mode}": (lambda mode=mode: Fn(lambda x: F.interpolate(x, scale_factor=2, mode=mode)), (shape,))
         for mode, shape in {
-            "nearest": (1, 2, 4),
-            "nearest-exact": (1, 2, 4, 4),
-            "linear": (1, 2, 4),
-            "bilinear": (1, 2, 4, 4),
-            "bicubic": (1, 2, 4, 4),
-            "trilinear": (1, 2, 4, 4, 4),
-            "area": (1, 2, 4, 4),
+            "nearest": (1, 2, 4), "nearest-exact": (1, 2, 4, 4), "linear": (1, 2, 4), "bilinear": (1, 2, 4, 4),
+            "bicubic": (1, 2, 4, 4), "trilinear": (1, 2, 4, 4, 4), "area": (1, 2, 4, 4),
         }.items()
     },
     "affine grid": (lambda: Fn(lambda t: F.affine_grid(t, (1, 1, 3, 3), align_corners=False)), ((1, 2, 3),)),
     "grid sample": (lambda: Fn(lambda x, g: F.grid_sample(x, g, align_corners=False)), ((1, 2, 4, 4), (1, 3, 3, 2))),
     "distances": (lambda: Fn(torch.cdist), PAIR),
-}
+}  # fmt: skip
 """Layers and losses."""
 
 SNIPPETS = {

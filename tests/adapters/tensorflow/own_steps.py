@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
+import keras
 
-tf = pytest.importorskip("tensorflow")
-
-import keras  # noqa: E402
-
-from reconcile.adapters.counters.tf_profiler.capture import capture  # noqa: E402
-from reconcile.adapters.tensorflow.training import trace  # noqa: E402
-from reconcile.align.alignment import Alignment  # noqa: E402
-from reconcile.core.conventions import BUILT_IN  # noqa: E402
-from reconcile.core.records import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E402
-from reconcile.engine.ledger import reconcile_ledger  # noqa: E402
-from reconcile.work import known_part  # noqa: E402
-from tests.adapters.tensorflow.training_steps import L, model_of  # noqa: E402
+from reconcile.adapters.counters.tf_profiler.capture import capture
+from reconcile.adapters.tensorflow.training import trace
+from reconcile.align.alignment import Alignment
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.records import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
+from reconcile.engine.ledger import reconcile_ledger
+from reconcile.work import known_part
+from tests.adapters.tensorflow.training_steps import L, model_of
 
 F, I, W = FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E741
 ROWS, FIRST, WIDE, CLASSES = 3, 4, 5, 2

@@ -5,21 +5,16 @@ from __future__ import annotations
 import re
 
 import pytest
+import tensorflow as tf
 
 from reconcile.adapters.counters.tf_profiler.capture import capture
 from reconcile.adapters.shared.refusal import BeyondCounter
-from reconcile.adapters.tensorflow.model import TfModel, quiet
+from reconcile.adapters.tensorflow.model import TfModel
 from reconcile.adapters.tensorflow.training import trace as training_trace
 from reconcile.core.records import FORWARD, UNENTERED, WEIGHT_GRADIENT
 from reconcile.model_zoo import pair as pairs
 from reconcile.work import work_of
 from tests.adapters.tensorflow.training_steps import Pair, model_of, trace_call
-
-quiet()
-
-import tensorflow as tf  # noqa: E402
-
-pytestmark = pytest.mark.frameworks
 
 ROWS, IN, OUT = 2, 4, 5
 ONE = ROWS * IN * OUT

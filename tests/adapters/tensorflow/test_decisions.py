@@ -5,20 +5,15 @@ from __future__ import annotations
 import gc
 
 import pytest
+import tensorflow as tf
 
 from reconcile.adapters.tensorflow.graphs import loops
 from reconcile.adapters.tensorflow.graphs.graph import function_graph
-from reconcile.adapters.tensorflow.model import TfModel, quiet
+from reconcile.adapters.tensorflow.model import TfModel
 from reconcile.adapters.tensorflow.trace import trace_function
 from reconcile.core.records import UNENTERED
 from reconcile.model_zoo import pair as pairs
 from tests.adapters.tensorflow.training_steps import Pair
-
-quiet()
-
-import tensorflow as tf  # noqa: E402
-
-pytestmark = pytest.mark.frameworks
 
 WIDE = 3
 

@@ -7,16 +7,12 @@ import gc
 from collections import Counter
 
 import pytest
+import tensorflow as tf
 
-from reconcile.adapters.tensorflow.model import TfModel, quiet
+from reconcile.adapters.tensorflow.graphs.shapes import _drop_colocation
+from reconcile.adapters.tensorflow.model import TfModel
 from reconcile.core.framework import pause_garbage_collection
 from tests.adapters.tensorflow.training_steps import Pair
-
-quiet()
-
-import tensorflow as tf  # noqa: E402
-
-pytestmark = pytest.mark.frameworks
 
 WIDE = 80  # squared, more elements than a constant keeps
 
@@ -71,3 +67,20 @@ def test_garbage_is_looked_for_again_afterwards(collecting: bool) -> None:
         assert gc.isenabled() == collecting
     finally:
         (gc.enable if before else gc.disable)()
+
+
+def test_a_node_beside_one_that_is_not_there_stands_alone() -> None:
+    """As Keras 2.15 exports an Embedding."""
+    definition = tf.compat.v1.GraphDef()
+    for name, beside in (("a", ""), ("b", "loc:@a"), ("c", "loc:@a/115")):
+        node = definition.node.add(name=name, op="NoOp")
+        if beside:
+            node.attr["_class"].list.s.append(beside.encode())
+    with pytest.raises(ValueError, match="expects to be colocated with unknown node"), tf.Graph().as_default():
+        tf.import_graph_def(definition, name="")
+    _drop_colocation(definition)
+    assert {node.name: list(node.attr["_class"].list.s) for node in definition.node if "_class" in node.attr} == {
+        "b": [b"loc:@a"]
+    }
+    with tf.Graph().as_default():
+        tf.import_graph_def(definition, name="")

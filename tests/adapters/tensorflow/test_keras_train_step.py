@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import keras
 import pytest
+import tensorflow as tf
 
-tf = pytest.importorskip("tensorflow")
-
-import keras  # noqa: E402
-
-from reconcile.core.records import LOSS, LOSS_LAYER, OPTIMIZER  # noqa: E402
-from reconcile.work import Work  # noqa: E402
-from tests.adapters.by_phase import macs, work  # noqa: E402
-from tests.adapters.tensorflow.own_steps import (  # noqa: E402
+from reconcile.core.records import LOSS, LOSS_LAYER, OPTIMIZER
+from reconcile.work import Work
+from tests.adapters.by_phase import macs, work
+from tests.adapters.tensorflow.own_steps import (
     CLASSES,
     FIRST,
     PRODUCTS,
@@ -24,7 +22,7 @@ from tests.adapters.tensorflow.own_steps import (  # noqa: E402
     step_of,
     unexplained,
 )
-from tests.adapters.tensorflow.training_steps import L  # noqa: E402
+from tests.adapters.tensorflow.training_steps import L
 
 
 @pytest.mark.slow
@@ -145,22 +143,18 @@ class Pretrained(Critic):
         return {"loss": tf.reduce_mean(self.score(x))}
 
 
-def test_an_optimizer_that_no_step_applies_is_not_named():
-    def make():
-        model = Pretrained()
-        model.compile(keras.optimizers.SGD())
-        return model
+def step_with_sgd(kind):
+    model = kind()
+    model.compile(keras.optimizers.SGD())
+    return step_of(lambda: model)
 
-    assert "; optimizer: none that Keras made; " in step_of(make)[1].notes[0]
+
+def test_an_optimizer_that_no_step_applies_is_not_named():
+    assert "; optimizer: none that Keras made; " in step_with_sgd(Pretrained)[1].notes[0]
 
 
 def test_a_gradient_of_a_gradient():
-    def make():
-        model = Critic()
-        model.compile(keras.optimizers.SGD())
-        return model
-
-    model, found = step_of(make)
+    model, found = step_with_sgd(Critic)
     each = ROWS * FIRST  # the slope is ones times the weights: its own gradient has one product more
     assert macs(found.ops) == {("score", F): each, ("score", I): each, ("score", W): 2 * each}
     assert work(found.ops)["score", OPTIMIZER] == Work(mul=1, add=1) * FIRST

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 
+import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
-tf = pytest.importorskip("tensorflow")
-
-import keras  # noqa: E402
-
-from reconcile.adapters.tensorflow.graphs import graph as tf_graph  # noqa: E402
-from reconcile.adapters.tensorflow.graphs.liveness import live_operations  # noqa: E402
-from reconcile.adapters.tensorflow.training import trace  # noqa: E402
-from reconcile.core.records import LOSS  # noqa: E402
-from reconcile.work import Work  # noqa: E402
-from tests.adapters.by_phase import work  # noqa: E402
-from tests.adapters.tensorflow.own_steps import CLASSES, FIRST, ROWS, compiled, net, step_of  # noqa: E402
-from tests.adapters.tensorflow.training_steps import L, Pair, TrainingModel  # noqa: E402
+from reconcile.adapters.tensorflow.graphs import graph as tf_graph
+from reconcile.adapters.tensorflow.graphs.liveness import live_operations
+from reconcile.adapters.tensorflow.training import trace
+from reconcile.core.records import LOSS
+from reconcile.work import Work
+from tests.adapters.by_phase import work
+from tests.adapters.tensorflow.own_steps import CLASSES, FIRST, ROWS, compiled, net, step_of
+from tests.adapters.tensorflow.training_steps import L, Pair, TrainingModel
 
 
 def test_targets():

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import tensorflow as tf
 
-from reconcile.adapters.tensorflow.model import quiet
 from reconcile.adapters.tensorflow.training import trace as training_trace
 from tests.adapters.tensorflow.training_steps import model_of, trace_call
-
-quiet()
-
-import tensorflow as tf  # noqa: E402
-
-pytestmark = pytest.mark.frameworks
 
 ROWS, WIDE, NARROW = 4, 6, 3
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import keras
 import pytest
 
 import reconcile
 from reconcile.adapters.tensorflow import FRAMEWORK
-
-keras = pytest.importorskip("keras")
-pytestmark = pytest.mark.frameworks
 
 INPUTS, OUTPUTS, BATCH = 6, 8, 2
 STEP = 2 * BATCH * 2 * INPUTS * OUTPUTS  # the input itself needs no gradient

@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+import tensorflow as tf
 
-tf = pytest.importorskip("tensorflow")
-
-from reconcile.adapters.counters.tf_profiler.capture import capture  # noqa: E402
-from reconcile.adapters.tensorflow.graphs import graph as tf_graph  # noqa: E402
-from reconcile.adapters.tensorflow.graphs.liveness import live_operations  # noqa: E402
-from reconcile.adapters.tensorflow.training import trace  # noqa: E402
-from reconcile.align.alignment import Alignment  # noqa: E402
-from reconcile.core.causes import Cause  # noqa: E402
-from reconcile.core.conventions import BUILT_IN  # noqa: E402
-from reconcile.core.records import FORWARD, INPUT_GRADIENT, LOSS, OPTIMIZER, WEIGHT_GRADIENT  # noqa: E402
-from reconcile.engine.ledger import reconcile_ledger  # noqa: E402
-from reconcile.work import Work, work_of  # noqa: E402
-from tests.adapters.by_phase import macs, work  # noqa: E402
-from tests.adapters.tensorflow.training_steps import L, booked, chain, model_of, ran  # noqa: E402
-from tests.zoo.choice import REPORTED  # noqa: E402
+from reconcile.adapters.counters.tf_profiler.capture import capture
+from reconcile.adapters.tensorflow.graphs import graph as tf_graph
+from reconcile.adapters.tensorflow.graphs.liveness import live_operations
+from reconcile.adapters.tensorflow.training import trace
+from reconcile.align.alignment import Alignment
+from reconcile.core.causes import Cause
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.records import FORWARD, INPUT_GRADIENT, LOSS, OPTIMIZER, WEIGHT_GRADIENT
+from reconcile.engine.ledger import reconcile_ledger
+from reconcile.work import Work, work_of
+from tests.adapters.by_phase import macs, work
+from tests.adapters.tensorflow.training_steps import L, booked, chain, model_of, ran
+from tests.zoo.choice import REPORTED
 
 F, I, W = FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E741
 

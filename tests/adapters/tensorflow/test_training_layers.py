@@ -5,26 +5,18 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+import tensorflow as tf
 
-tf = pytest.importorskip("tensorflow")
-
-from reconcile.adapters.counters.tf_profiler.capture import capture  # noqa: E402
-from reconcile.adapters.tensorflow.training import trace  # noqa: E402
-from reconcile.align.alignment import Alignment  # noqa: E402
-from reconcile.core.causes import Cause  # noqa: E402
-from reconcile.core.conventions import BUILT_IN  # noqa: E402
-from reconcile.core.records import (  # noqa: E402
-    FORWARD,
-    INPUT_GRADIENT,
-    LOSS,
-    OPTIMIZER,
-    RECOMPUTATION,
-    WEIGHT_GRADIENT,
-)
-from reconcile.engine.ledger import reconcile_ledger  # noqa: E402
-from reconcile.work import Work, work_of  # noqa: E402
-from tests.adapters.by_phase import macs, work  # noqa: E402
-from tests.adapters.tensorflow.training_steps import L, booked, chain, model_of, ran  # noqa: E402
+from reconcile.adapters.counters.tf_profiler.capture import capture
+from reconcile.adapters.tensorflow.training import trace
+from reconcile.align.alignment import Alignment
+from reconcile.core.causes import Cause
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.records import FORWARD, INPUT_GRADIENT, LOSS, OPTIMIZER, RECOMPUTATION, WEIGHT_GRADIENT
+from reconcile.engine.ledger import reconcile_ledger
+from reconcile.work import Work, work_of
+from tests.adapters.by_phase import macs, work
+from tests.adapters.tensorflow.training_steps import L, booked, chain, model_of, ran
 
 F, I, W = FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E741
 
@@ -41,12 +33,8 @@ def test_a_recurrent_layer(kind, gates):
         found[name.partition(".")[0], phase] += amount
     before = batch * steps * width * width
     assert found == {
-        ("before", F): before,
-        ("before", W): before,
-        ("steps", F): inside,
-        ("steps", I): inside,
-        ("steps", W): inside,
-    }
+        ("before", F): before, ("before", W): before, ("steps", F): inside, ("steps", I): inside, ("steps", W): inside,
+    }  # fmt: skip
     sums = sum(op.calls * work_of(op).add for op in ops if op.phase == W and op.op == "AddN")
     biases = 6 * hidden if kind == "GRU" else 4 * hidden  # reset_after: two biases
     assert sums == steps * (gates * hidden * (width + hidden) + biases)
@@ -63,59 +51,48 @@ def test_a_recurrent_layer_on_the_input():
     }
 
 
-class Attention(tf.keras.layers.Layer):
-    """Products of activations: both gradients are with respect to inputs."""
+class Holds(tf.keras.layers.Layer):
+    """What ``run(layer, x)`` computes with dense layers of these numbers of inputs and outputs."""
 
-    def __init__(self, einsum):
-        super().__init__(name="attention")
-        self.q = L.Dense(4, use_bias=False, name="q")
-        self.einsum = einsum
+    def __init__(self, name, run, **sizes):
+        super().__init__(name=name)
+        self.run, self.sizes = run, sizes
+        for each, (_, wide) in sizes.items():
+            setattr(self, each, L.Dense(wide, use_bias=False, name=each))
 
     def build(self, shape):
-        self.q.build(shape)
+        for each, (given, _) in self.sizes.items():
+            getattr(self, each).build((*shape[:-1], given))
 
     def call(self, x):
-        q = self.q(x)
-        if self.einsum:
-            return tf.einsum("bij,bjd->bid", tf.nn.softmax(tf.einsum("bid,bjd->bij", q, x)), x)
-        return tf.matmul(tf.nn.softmax(tf.matmul(q, x, transpose_b=True)), x)
+        return self.run(self, x)
 
 
-@pytest.mark.parametrize("einsum", [False, True])
-def test_attention(einsum):
-    ops = ran(chain((3, 5, 4), L.Dense(4, use_bias=False, name="before"), Attention(einsum)), 3, 5, 4)
+def by_einsum(layer, x):
+    """Products of activations: both gradients are with respect to inputs."""
+    return tf.einsum("bij,bjd->bid", tf.nn.softmax(tf.einsum("bid,bjd->bij", layer.q(x), x)), x)
+
+
+def by_matmul(layer, x):
+    return tf.matmul(tf.nn.softmax(tf.matmul(layer.q(x), x, transpose_b=True)), x)
+
+
+@pytest.mark.parametrize("run", [by_einsum, by_matmul])
+def test_attention(run):
+    ops = ran(chain((3, 5, 4), L.Dense(4, use_bias=False, name="before"), Holds("attention", run, q=(4, 4))), 3, 5, 4)
     square, line = 3 * 5 * 5 * 4, 3 * 5 * 16
     assert macs(ops) == {
-        ("before", F): line,
-        ("before", W): line,
-        ("attention.q", F): line,
-        ("attention.q", I): line,
-        ("attention.q", W): line,
-        ("attention", F): 2 * square,
-        ("attention", I): 4 * square,
-    }
+        ("before", F): line, ("before", W): line, ("attention.q", F): line, ("attention.q", I): line,
+        ("attention.q", W): line, ("attention", F): 2 * square, ("attention", I): 4 * square,
+    }  # fmt: skip
     # x goes three ways: what comes back is added twice where it was made
     assert work(ops)["before", I] == Work(add=2 * 3 * 5 * 4)
 
 
-class Scores(tf.keras.layers.Layer):
-    """Q (5, 4) by R^T (4, 5)."""
-
-    def __init__(self):
-        super().__init__(name="scores")
-        self.q, self.r = L.Dense(4, use_bias=False, name="q"), L.Dense(4, use_bias=False, name="r")
-
-    def build(self, shape):
-        self.q.build(shape)
-        self.r.build(shape)
-
-    def call(self, x):
-        return tf.matmul(self.q(x), tf.transpose(self.r(x), (0, 2, 1)))
-
-
 def test_the_profiler_takes_the_wrong_side_of_a_transpose():
     """The gradient with respect to the second factor is Q^T (4, 5) by (5, 5): K is 5, and read from Q's 4 columns."""
-    model = model_of(chain((3, 5, 2), Scores()), 3, 5, 2)
+    run = lambda layer, x: tf.matmul(layer.q(x), tf.transpose(layer.r(x), (0, 2, 1)))  # noqa: E731
+    model = model_of(chain((3, 5, 2), Holds("scores", run, q=(2, 4), r=(2, 4))), 3, 5, 2)
     done = reconcile_ledger(capture("tf.profiler@function", model), trace(model), Alignment([]), BUILT_IN["matmul"])
     assert done.residuals == ()
     assert booked(done)["scores", Cause.FORMULA_DIFFERS] == 2 * 3 * (4 * 5) * (5 - 4)
@@ -142,21 +119,10 @@ def test_frozen_layers_have_no_gradients():
     assert macs(ran(chain((7, 3), *layers), 7, 3)) == {("d4", F): 84, ("d5", F): 140, ("d2", F): 70, ("d2", W): 70}
 
 
-class Saved(tf.keras.layers.Layer):
-    def __init__(self):
-        super().__init__(name="saved")
-        self.a, self.b = L.Dense(6, use_bias=False, name="a"), L.Dense(4, use_bias=False, name="b")
-
-    def build(self, shape):
-        self.a.build(shape)
-        self.b.build((*shape[:-1], 6))
-
-    def call(self, x):
-        return tf.recompute_grad(lambda y: self.b(tf.nn.relu(self.a(y))))(x)
-
-
 def test_checkpointing_shows_its_recomputation():
-    ops = ran(chain((5, 4), L.Dense(4, use_bias=False, name="before"), Saved()), 5, 4)
+    run = lambda layer, x: tf.recompute_grad(lambda y: layer.b(tf.nn.relu(layer.a(y))))(x)  # noqa: E731
+    saved = Holds("saved", run, a=(4, 6), b=(6, 4))
+    ops = ran(chain((5, 4), L.Dense(4, use_bias=False, name="before"), saved), 5, 4)
     found = macs(ops)
     for layer in ("saved.a", "saved.b"):
         assert found[layer, F] == found[layer, I] == found[layer, W] == 5 * 24
@@ -165,25 +131,16 @@ def test_checkpointing_shows_its_recomputation():
     assert work(ops)["saved", I] == Work(cmp=5 * 6)  # relu's
 
 
-class Choice(tf.keras.layers.Layer):
+def choice(layer, x):
     """A branch by a value, and a loop that runs as often as a value says."""
-
-    def __init__(self):
-        super().__init__(name="choice")
-        self.a, self.b = L.Dense(4, use_bias=False, name="a"), L.Dense(4, use_bias=False, name="b")
-
-    def build(self, shape):
-        self.a.build(shape)
-        self.b.build(shape)
-
-    def call(self, x):
-        x = tf.cond(tf.reduce_sum(x) < 1e9, lambda: self.a(x), lambda: self.b(x))
-        times = tf.cast(tf.reduce_sum(x) * 0, tf.int32) + 3
-        return tf.while_loop(lambda i, _: i < times, lambda i, y: (i + 1, self.b(y)), (0, x))[1]
+    x = tf.cond(tf.reduce_sum(x) < 1e9, lambda: layer.a(x), lambda: layer.b(x))
+    times = tf.cast(tf.reduce_sum(x) * 0, tf.int32) + 3
+    return tf.while_loop(lambda i, _: i < times, lambda i, y: (i + 1, layer.b(y)), (0, x))[1]
 
 
 def test_branches_and_loops_by_values():
-    found = macs(ran(chain((5, 4), L.Dense(4, use_bias=False, name="before"), Choice()), 5, 4))
+    made = Holds("choice", choice, a=(4, 4), b=(4, 4))
+    found = macs(ran(chain((5, 4), L.Dense(4, use_bias=False, name="before"), made), 5, 4))
     once = 5 * 16
     assert found == {
         ("before", F): once,

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
+import tensorflow as tf
 
-tf = pytest.importorskip("tensorflow")
-
-from reconcile.adapters.tensorflow.model import TfModel  # noqa: E402
-from reconcile.adapters.tensorflow.trace import trace_function  # noqa: E402
-from reconcile.adapters.tensorflow.training import TrainingModel, trace  # noqa: E402
-from reconcile.model_zoo import pair as pairs  # noqa: E402
+from reconcile.adapters.tensorflow.model import TfModel
+from reconcile.adapters.tensorflow.trace import trace_function
+from reconcile.adapters.tensorflow.training import TrainingModel, trace
+from reconcile.model_zoo import pair as pairs
 
 L = tf.keras.layers
 

@@ -6,17 +6,16 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-from reconcile.core.work import SINGLE_COMPONENTS  # noqa: E402
-from reconcile.work import UnknownWork, sampling, work_of  # noqa: E402
-from tests.work.beside_torch import RELAXED, SMALL, agree, data  # noqa: E402
-from tests.work.counting import Num, Tally, dot, largest, square, total, values  # noqa: E402
-from tests.work.records_by_hand import make  # noqa: E402
-from tests.work.torch_records import record  # noqa: E402
+from reconcile.core.work import SINGLE_COMPONENTS
+from reconcile.work import UnknownWork, sampling, work_of
+from tests.work.beside_torch import RELAXED, SMALL, agree, data
+from tests.work.counting import Num, Tally, dot, largest, square, total, values
+from tests.work.records_by_hand import make
+from tests.work.torch_records import record
 
 F = torch.nn.functional
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from reconcile.core.work import SINGLE_COMPONENTS  # noqa: E402
-from reconcile.work import ZERO, UnknownWork, Work, known_part, load, registered_formulas, work_of  # noqa: E402
-from tests.work.torch_records import record, work_dispatched  # noqa: E402
+from reconcile.core.work import SINGLE_COMPONENTS
+from reconcile.work import ZERO, UnknownWork, Work, known_part, load, registered_formulas, work_of
+from tests.work.torch_records import record, work_dispatched
 
 load()
 SIZES = ((2, 3), (4,), ())

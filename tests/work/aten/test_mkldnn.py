@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from reconcile.work import Work, known_part, work_of  # noqa: E402
-from tests.work.test_composites import whole  # noqa: E402
-from tests.work.torch_records import work_dispatched  # noqa: E402
+from reconcile.work import Work, known_part, work_of
+from tests.work.test_composites import whole
+from tests.work.torch_records import work_dispatched
 
 F = torch.nn.functional
 fused, mkl = torch.ops.mkldnn, torch.ops.mkl

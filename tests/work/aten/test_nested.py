@@ -6,14 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import reconcile  # noqa: E402
-from reconcile.core.records import PARTS  # noqa: E402
-from reconcile.core.work import SINGLE_COMPONENTS  # noqa: E402
-from reconcile.work import ZERO, Work, known_part, work_of  # noqa: E402
-from tests.work.torch_records import record, work_dispatched  # noqa: E402
+import reconcile
+from reconcile.core.records import PARTS
+from reconcile.core.work import SINGLE_COMPONENTS
+from reconcile.work import ZERO, Work, known_part, work_of
+from tests.work.torch_records import record, work_dispatched
 
 F = torch.nn.functional
 pytestmark = pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
@@ -81,7 +80,6 @@ class Attention(torch.nn.Module):
         return torch.bmm(weights, steps).to_padded_tensor(0.0)
 
 
-@pytest.mark.frameworks
 def test_a_model_that_multiplies_ragged_tensors_has_a_number() -> None:
     run = reconcile.run(torch=Attention(), inputs=(torch.randn(3, 4),), counters=[])
     assert [figure.flops for figure in run.verdict.figures] == [2 * 2 * (2 * 2 + 3 * 3) * 4]

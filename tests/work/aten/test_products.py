@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
+import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-from reconcile.core.conventions import BUILT_IN  # noqa: E402
-from reconcile.work import Work, work_of  # noqa: E402
-from tests.work import oracle  # noqa: E402
-from tests.work.beside_torch import RELAXED, SMALL, agree, data, tensors  # noqa: E402
-from tests.work.counting import Tally  # noqa: E402
-from tests.work.records_by_hand import make  # noqa: E402
+from reconcile.core.conventions import BUILT_IN
+from reconcile.work import Work, work_of
+from tests.work import oracle
+from tests.work.beside_torch import RELAXED, SMALL, agree, data, tensors
+from tests.work.counting import Tally
+from tests.work.records_by_hand import make
 
 F = torch.nn.functional
 
@@ -50,12 +48,8 @@ def convolutions(draw, transposed=False):
         return tuple(draw(st.integers(low, high)) for _ in range(axes))
 
     kernel, stride, dilation, padding, size = (
-        per_axis(1, 3),
-        per_axis(1, 3),
-        per_axis(1, 2),
-        per_axis(0, 2),
-        per_axis(1, 5),
-    )
+        per_axis(1, 3), per_axis(1, 3), per_axis(1, 2), per_axis(0, 2), per_axis(1, 5),
+    )  # fmt: skip
     channels, features = groups * draw(st.integers(1, 2)), draw(st.integers(1, 2))
     x = data(draw(st.integers(1, 2)), channels, *size)
     if transposed:

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Any
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import reconcile
 from reconcile.adapters.counters.bridge import view
 from reconcile.adapters.counters.cpu_libraries import batch_sizes as reading
 from reconcile.adapters.counters.cpu_libraries.batch_sizes import with_sizes
 from reconcile.adapters.counters.cpu_libraries.bridge import SIZES_ARE_ADDRESSES, bridge
+from tests.adapters.counters.small_nets import called
 
-torch = pytest.importorskip("torch")
-from torch import nn  # noqa: E402
+from .witnessed import both, gaps, macs, threaded, unwitnessed
 
-import reconcile  # noqa: E402
-
-from .test_capture import Batches  # noqa: E402
-from .witnessed import both, gaps, macs, threaded, unwitnessed  # noqa: E402
-
-pytestmark = pytest.mark.frameworks
 LINE = b"MKL_VERBOSE SGEMM_BATCH(T,N,0x1,0x2,0x3,0x9,0x9,0x4,0x5) 8.47us CNR:OFF"
 
 
@@ -50,7 +45,7 @@ def test_batches_have_a_log_from_a_size_on(batch, m, n, k, transposed):
     """Products of M N K below 400 are PyTorch's own; transposed ones are the same products."""
     x = torch.randn(batch, k, m).transpose(1, 2) if transposed == "x" else torch.randn(batch, m, k)
     y = torch.randn(batch, n, k).transpose(1, 2) if transposed == "y" else torch.randn(batch, k, n)
-    ledger, trace = both(Batches(), x, y)
+    ledger, trace = both(called(torch.bmm), x, y)
     assert gaps(ledger, trace) == []
     assert macs(trace.ops) == batch * m * n * k
     if m * n * k >= 400:
@@ -63,36 +58,34 @@ def test_batches_have_a_log_from_a_size_on(batch, m, n, k, transposed):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_batches_of_each_type(dtype, threads):
     with threaded(threads):
-        ledger, trace = both(Batches(), torch.randn(6, 40, 50, dtype=dtype), torch.randn(6, 50, 30, dtype=dtype))
+        ledger, trace = both(
+            called(torch.bmm), torch.randn(6, 40, 50, dtype=dtype), torch.randn(6, 50, 30, dtype=dtype)
+        )
     assert ledger.total == 6 * 40 * 50 * 30 == macs(trace.ops)
     assert (gaps(ledger, trace), unwitnessed(ledger, trace)) == ([], [])
 
 
 def test_where_sizes_cannot_be_read_the_call_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(reading.BatchSizeStream, "record_sizes", lambda _: nullcontext())
-    ledger, trace = both(Batches(), torch.randn(6, 40, 50), torch.randn(6, 50, 30))
+    ledger, trace = both(called(torch.bmm), torch.randn(6, 40, 50), torch.randn(6, 50, 30))
     assert ledger.total == 0
     assert (gaps(ledger, trace), unwitnessed(ledger, trace)) == ([], ["aten.bmm"])
     (item,) = [item for item in bridge(view(ledger), trace).items if item.ran.mac]
     assert item.formula == SIZES_ARE_ADDRESSES.format(op="aten.bmm", routine="SGEMM_BATCH")
 
 
-class Sums(nn.Module):
-    def forward(self, x: Any, y: Any, z: Any) -> Any:
-        return torch.baddbmm(z, x, y) + torch.einsum("bik,bkj->bij", x, y)
-
-
 def test_a_batch_that_is_split_is_one_op():
     """Matrices of which every second column is taken are multiplied one by one."""
     x = torch.randn(3, 40, 2 * 50)[:, :, ::2]
-    ledger, trace = both(Sums(), x, torch.randn(3, 50, 30), torch.randn(3, 40, 30))
+    sums = called(lambda x, y, z: torch.baddbmm(z, x, y) + torch.einsum("bik,bkj->bij", x, y))
+    ledger, trace = both(sums, x, torch.randn(3, 50, 30), torch.randn(3, 40, 30))
     assert ledger.total == 2 * 3 * 40 * 50 * 30 == macs(trace.ops)
     assert (gaps(ledger, trace), unwitnessed(ledger, trace)) == ([], [])
 
 
 def test_a_batch_of_other_sizes_is_a_residual():
     """3 x (40, 50, 30) and 6 x (20, 50, 30) are equal sums."""
-    ledger, trace = both(Batches(), torch.randn(3, 40, 50), torch.randn(3, 50, 30))
+    ledger, trace = both(called(torch.bmm), torch.randn(3, 40, 50), torch.randn(3, 50, 30))
     (op,) = [op for op in trace.ops if op.op == "aten.bmm"]
     other = op._replace(
         inputs=(op.inputs[0]._replace(shape=(6, 20, 50)), op.inputs[1]._replace(shape=(6, 50, 30))),

@@ -7,34 +7,25 @@ import sys
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from torch import nn
 
 from reconcile.adapters.counters.bridge import view
+from reconcile.adapters.counters.cpu_libraries import bridge as bridging
+from reconcile.adapters.counters.cpu_libraries.algorithm_notes import IN_BLOCKS, OTHER_ALGORITHM, notes_of
+from reconcile.adapters.counters.cpu_libraries.capture import capture
+from reconcile.adapters.shared.refusal import BeyondCounter
 from reconcile.core.records import Op, Sighting, Tensor
+from tests.adapters.counters.small_nets import attend, called
 
-torch = pytest.importorskip("torch")
-from torch import nn  # noqa: E402
-
-from reconcile.adapters.counters.cpu_libraries import bridge as bridging  # noqa: E402
-from reconcile.adapters.counters.cpu_libraries.algorithm_notes import IN_BLOCKS, OTHER_ALGORITHM, notes_of  # noqa: E402
-from reconcile.adapters.counters.cpu_libraries.capture import capture  # noqa: E402
-from reconcile.adapters.shared.refusal import BeyondCounter  # noqa: E402
-
-from .witnessed import both, gaps, macs, model_of, threaded, unwitnessed  # noqa: E402
-
-pytestmark = pytest.mark.frameworks
-
-
-class Attends(nn.Module):
-    def forward(self, x: Any) -> Any:
-        return nn.functional.scaled_dot_product_attention(x, x, x)
-
+from .witnessed import both, gaps, macs, model_of, threaded, unwitnessed
 
 FACTS = [
     (lambda: (nn.Conv2d(3, 16, 3, padding=1), torch.randn(1, 3, 32, 32)), 32 * 32 * 16 * 27),
     (lambda: (nn.Linear(64, 128), torch.randn(8, 64)), 8 * 64 * 128),
-    (lambda: (Attends(), torch.randn(1, 2, 16, 8)), 2 * 2 * 16 * 16 * 8),
+    (lambda: (called(lambda x: attend(x, x, x)), torch.randn(1, 2, 16, 8)), 2 * 2 * 16 * 16 * 8),
     (lambda: (nn.LSTM(10, 20), torch.randn(5, 3, 10)), 5 * 3 * 4 * 20 * (10 + 20)),
     (lambda: (nn.GRU(10, 20), torch.randn(5, 3, 10)), 5 * 3 * 3 * 20 * (10 + 20)),
     (lambda: (nn.Conv2d(64, 64, 3), torch.randn(1, 64, 56, 56)), 54 * 54 * 64 * 64 * 9),
@@ -147,14 +138,9 @@ def test_onednn_understands_a_convolution_as_its_formula_does(
         assert ledger.total == macs(trace.ops) > 0
 
 
-class Batches(nn.Module):
-    def forward(self, x: Any, y: Any) -> Any:
-        return torch.bmm(x, y)
-
-
 def test_a_kernel_without_a_log_is_not_witnessed():
     """PyTorch multiplies small batches itself: those of M N K < 400 (native/LinearAlgebra.cpp, bmm_out_or_baddbmm_)."""
-    ledger, trace = both(Batches(), torch.randn(3, 2, 2), torch.randn(3, 2, 2))
+    ledger, trace = both(called(torch.bmm), torch.randn(3, 2, 2), torch.randn(3, 2, 2))
     assert ledger.total == 0
     assert (gaps(ledger, trace), unwitnessed(ledger, trace)) == ([], ["aten.bmm"])
 
@@ -165,11 +151,7 @@ def test_a_kernel_without_a_log_is_not_witnessed():
 def test_attention_in_blocks_by_two_threads(tokens, width, causal):
     """Threads write in any order. A causal kernel leaves out blocks above the diagonal, and the bridge says how much."""
 
-    class Masked(nn.Module):
-        def forward(self, x: Any) -> Any:
-            return nn.functional.scaled_dot_product_attention(x, x, x, is_causal=causal)
-
-    ledger, trace = both(Masked(), torch.randn(1, 3, tokens, width))
+    ledger, trace = both(called(lambda x: attend(x, x, x, is_causal=causal)), torch.randn(1, 3, tokens, width))
     whole = 2 * 3 * tokens * tokens * width
     assert gaps(ledger, trace) == []
     assert macs(trace.ops) == whole

@@ -7,23 +7,20 @@ from math import prod
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from torch import nn
 
 import reconcile
+from reconcile.adapters.counters.bridge import view
+from reconcile.adapters.counters.cpu_libraries.bridge import bridge
 from reconcile.core.causes import Cause
 from reconcile.core.records import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
+from tests.adapters.counters.small_nets import Does, attend
 
-torch = pytest.importorskip("torch")
-from torch import nn  # noqa: E402
-
-from reconcile.adapters.counters.bridge import view  # noqa: E402
-from reconcile.adapters.counters.cpu_libraries.bridge import bridge  # noqa: E402
-
-from .test_capture import LAYERS, Net, lies  # noqa: E402
-from .witnessed import LOGGED, gaps, macs, phases, threaded, trained, unwitnessed  # noqa: E402
-
-pytestmark = pytest.mark.frameworks
+from .test_capture import LAYERS, Net, lies
+from .witnessed import LOGGED, gaps, macs, phases, threaded, trained, unwitnessed
 
 
 def step(forward: int, data: int, weight: int) -> dict[str, int]:
@@ -95,17 +92,13 @@ def test_the_log_has_the_products_of_a_step(name, threads):
     assert (gaps(ledger, trace), unwitnessed(ledger, trace)) == ([], [])
 
 
-class Attends(nn.Module):
+def attends(**options: Any) -> nn.Module:
     """Attention of heads of 8 over a linear layer that makes queries, keys and values."""
 
-    def __init__(self, causal: bool = False, dropout: float = 0.0) -> None:
-        super().__init__()
-        self.given = nn.Linear(16, 3 * 16)
-        self.causal, self.dropout = causal, dropout
+    def run(m: Any, x: Any) -> Any:
+        return attend(*(part.unflatten(-1, (2, 8)).transpose(1, 2) for part in m.given(x).chunk(3, -1)), **options)
 
-    def forward(self, x: Any) -> Any:
-        parts = [part.unflatten(-1, (2, 8)).transpose(1, 2) for part in self.given(x).chunk(3, -1)]
-        return nn.functional.scaled_dot_product_attention(*parts, dropout_p=self.dropout, is_causal=self.causal)
+    return Does(run, given=nn.Linear(16, 3 * 16))
 
 
 def booked(ledger: Any, trace: Any) -> dict[Any, int]:
@@ -122,7 +115,7 @@ def booked(ledger: Any, trace: Any) -> dict[Any, int]:
 def test_a_kernel_of_attention_multiplies_its_scores_again(tokens):
     """Four products of gradients, and a fifth."""
     product, made = 2 * 2 * tokens * tokens * 8, 2 * tokens * 16 * 48
-    ledger, trace = trained(Attends(), torch.randn(2, tokens, 16))
+    ledger, trace = trained(attends(), torch.randn(2, tokens, 16))
     assert gaps(ledger, trace) == []
     assert macs(trace.ops) == made + made + (2 + 4) * product
     assert booked(ledger, trace) == {Cause.SCORES_AGAIN: product}
@@ -131,7 +124,7 @@ def test_a_kernel_of_attention_multiplies_its_scores_again(tokens):
 def test_causal_gradients_leave_blocks_out():
     """Of each product of 700 x 700 pairs the kernel makes at least those that the mask keeps."""
     tokens = 700
-    ledger, trace = trained(Attends(causal=True), torch.randn(1, tokens, 16))
+    ledger, trace = trained(attends(is_causal=True), torch.randn(1, tokens, 16))
     pairs, kept = 2 * 8 * tokens * tokens, 2 * 8 * tokens * (tokens + 1) // 2
     found = booked(ledger, trace)
     assert gaps(ledger, trace) == []
@@ -143,17 +136,17 @@ def test_causal_gradients_leave_blocks_out():
 @pytest.mark.parametrize("tokens", [10, 40])
 def test_attention_with_dropout_is_made_of_batches(tokens):
     """PyTorch makes its products one by one, two forward and four for gradients, and keeps the scores."""
-    ledger, trace = trained(Attends(dropout=0.5), torch.randn(2, tokens, 16))
+    ledger, trace = trained(attends(dropout_p=0.5), torch.randn(2, tokens, 16))
     product, made = 2 * 2 * tokens * tokens * 8, 2 * tokens * 16 * 48
     assert (gaps(ledger, trace), unwitnessed(ledger, trace)) == ([], [])
     assert ledger.total == 2 * made + (2 + 4) * product == macs(trace.ops)
 
 
 def test_gradients_of_small_batches_have_no_log():
-    ledger, trace = trained(Attends(dropout=0.5), torch.randn(2, 5, 16))
-    attends = "aten.scaled_dot_product_attention"
+    ledger, trace = trained(attends(dropout_p=0.5), torch.randn(2, 5, 16))
+    op = "aten.scaled_dot_product_attention"
     assert gaps(ledger, trace) == []
-    assert unwitnessed(ledger, trace) == [attends, *[attends + "_backward"] * 4]
+    assert unwitnessed(ledger, trace) == [op, *[op + "_backward"] * 4]
     assert ledger.total == 2 * 2 * 5 * 16 * 48  # the linear layer, and the gradient of its weight
 
 

@@ -7,19 +7,16 @@ import subprocess
 import sys
 
 import pytest
+import torch
+from torch import nn
 
 import reconcile
+from reconcile.adapters.counters.cpu_libraries.nested import ANOTHER_CONTEXT_LISTENS
 from reconcile.core.causes import State
 
-torch = pytest.importorskip("torch")
-from torch import nn  # noqa: E402
+from .test_log_recorders import STEPS, attends
+from .witnessed import need_log
 
-from reconcile.adapters.counters.cpu_libraries.nested import ANOTHER_CONTEXT_LISTENS  # noqa: E402
-
-from .test_log_recorders import STEPS, Attends  # noqa: E402
-from .witnessed import need_log  # noqa: E402
-
-pytestmark = pytest.mark.frameworks
 MINE = "cpu_libraries"
 
 
@@ -42,7 +39,7 @@ def test_the_log_has_the_products_of_a_step_as_it_runs(name):
 
 def test_the_witness_counts_beside_other_counters():
     """Micro-batches are calls of one layer, and each has its lines; a fifth product of attention is a cause."""
-    net = Attends()
+    net = attends()
     optimizer = torch.optim.SGD(net.parameters())
     with reconcile.count(net, counters=["flop_counter", "torch.profiler"], witness=True) as step:
         for rows in (1, 2, 2):

@@ -7,17 +7,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+import torch
+from torch import nn
 
 from reconcile.adapters.counters.bridge import view
+from reconcile.adapters.counters.cpu_libraries.bridge import bridge
+from tests.adapters.counters.small_nets import Does, called
 
-torch = pytest.importorskip("torch")
-from torch import nn  # noqa: E402
+from .witnessed import both, gaps, macs, threaded, unwitnessed
 
-from reconcile.adapters.counters.cpu_libraries.bridge import bridge  # noqa: E402
-
-from .witnessed import both, gaps, macs, threaded, unwitnessed  # noqa: E402
-
-pytestmark = [pytest.mark.frameworks, pytest.mark.filterwarnings("ignore")]  # PyTorch's own
+pytestmark = [pytest.mark.filterwarnings("ignore")]  # PyTorch's own
 
 
 @contextmanager
@@ -30,35 +29,16 @@ def engine(name: str) -> Iterator[None]:
         torch.backends.quantized.engine = before
 
 
-class Chain(nn.Module):
-    """Two linear layers in a row, over (B, T, 64)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.wide, self.narrow = nn.Linear(64, 128), nn.Linear(128, 5)
-
-    def forward(self, x: Any) -> Any:
-        return self.narrow(self.wide(x).relu())
-
-
-class Stubs(nn.Module):
-    """A grouped convolution and a linear layer between a quantiser and its inverse."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.give, self.take = torch.ao.quantization.QuantStub(), torch.ao.quantization.DeQuantStub()
-        self.conv, self.head = nn.Conv2d(4, 8, 3, stride=2, padding=1, groups=2), nn.Linear(8 * 9, 5)
-
-    def forward(self, x: Any) -> Any:
-        return self.take(self.head(self.conv(self.give(x)).flatten(1)))
-
-
 def dynamic() -> Any:
-    return torch.ao.quantization.quantize_dynamic(Chain(), {nn.Linear}, dtype=torch.qint8), torch.randn(2, 4, 64)
+    chain = Does(lambda m, x: m.narrow(m.wide(x).relu()), wide=nn.Linear(64, 128), narrow=nn.Linear(128, 5))
+    return torch.ao.quantization.quantize_dynamic(chain, {nn.Linear}, dtype=torch.qint8), torch.randn(2, 4, 64)
 
 
 def static() -> Any:
-    net, given = Stubs().eval(), torch.randn(2, 4, 6, 6)
+    stubs = {"give": torch.ao.quantization.QuantStub(), "take": torch.ao.quantization.DeQuantStub()}
+    conv, head = nn.Conv2d(4, 8, 3, stride=2, padding=1, groups=2), nn.Linear(8 * 9, 5)
+    run = lambda m, x: m.take(m.head(m.conv(m.give(x)).flatten(1)))  # noqa: E731
+    net, given = Does(run, **stubs, conv=conv, head=head).eval(), torch.randn(2, 4, 6, 6)
     net.qconfig = torch.ao.quantization.default_qconfig
     prepared = torch.ao.quantization.prepare(net)
     prepared(given)
@@ -96,12 +76,8 @@ def test_fbgemm_writes_nothing_and_is_named(make):
 
 
 def test_a_product_of_integers_has_a_line():
-    class Integers(nn.Module):
-        def forward(self, left: Any, right: Any) -> Any:
-            return torch._int_mm(left, right)
-
     left, right = (torch.randint(-5, 5, shape, dtype=torch.int8) for shape in ((32, 64), (64, 128)))
-    ledger, trace = both(Integers(), left, right)
+    ledger, trace = both(called(torch._int_mm), left, right)
     assert ledger.total == 32 * 64 * 128 == macs(trace.ops)
     assert (gaps(ledger, trace), unwitnessed(ledger, trace)) == ([], [])
 

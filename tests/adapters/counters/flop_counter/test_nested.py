@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
+from torch.utils import flop_counter
 
 import reconcile
 from reconcile.core.causes import State
-
-torch = pytest.importorskip("torch")
-from torch.utils import flop_counter  # noqa: E402
-
-from tests.products.steps import lies, nets  # noqa: E402
-from tests.products.steps.nets import FIRST, MLP_STEP, SECOND, counted, rows  # noqa: E402
-
-pytestmark = pytest.mark.frameworks
+from tests.products.steps import lies, nets
+from tests.products.steps.nets import FIRST, MLP_STEP, SECOND, counted, rows
 
 
 def entries(step: reconcile.Step) -> dict[tuple[str, str], int]:
@@ -28,11 +24,8 @@ def test_its_entries_are_those_of_layers() -> None:
     net = nets.mlp()
     step = counted(lambda: net(rows()).sum().backward(), net)
     assert entries(step) == {
-        ("0", "aten.addmm"): FIRST,
-        ("2", "aten.addmm"): SECOND,
-        ("0", "aten.mm"): FIRST,
-        ("2", "aten.mm"): 2 * SECOND,
-    }
+        ("0", "aten.addmm"): FIRST, ("2", "aten.addmm"): SECOND, ("0", "aten.mm"): FIRST, ("2", "aten.mm"): 2 * SECOND,
+    }  # fmt: skip
 
 
 def test_a_product_after_a_call_has_one_layer() -> None:

@@ -9,42 +9,26 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
+import torch
+from torch import nn
+from torch.autograd.functional import hvp, jacobian
+from torch.utils.checkpoint import checkpoint
 
 from reconcile.core.causes import State
-
-torch = pytest.importorskip("torch")
-from torch import nn  # noqa: E402
-from torch.autograd.functional import hvp, jacobian  # noqa: E402
-from torch.utils.checkpoint import checkpoint  # noqa: E402
-
-from tests.products.steps import nets  # noqa: E402
-from tests.products.steps.nets import IN, OUT, ROWS, by_hand, counted, rows  # noqa: E402
-
-pytestmark = pytest.mark.frameworks
+from tests.adapters.counters.small_nets import Does
+from tests.products.steps import nets
+from tests.products.steps.nets import IN, OUT, ROWS, by_hand, counted, rows
 
 
-class Energy(nn.Module):
-    """Takes the gradient of its own result, with respect to what it gives its layers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.net = nets.mlp()
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        energy = self.net(x).sum()
-        (force,) = torch.autograd.grad(energy, x, create_graph=True)
-        return energy + force.square().sum()
+def energy(m: Any, x: torch.Tensor) -> torch.Tensor:
+    """It takes the gradient of its own result, with respect to what it gives its layers."""
+    found = m.net(x).sum()
+    return found + torch.autograd.grad(found, x, create_graph=True)[0].square().sum()
 
 
-class Lent(nn.Module):
-    """Gives a module a view of its weight."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight, self.same = nn.Parameter(torch.ones(OUT, IN)), nn.Identity()
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x @ self.same(self.weight.T)
+def lent() -> Does:
+    """It gives a module a view of its weight."""
+    return Does(lambda m, x: x @ m.same(m.weight.T), weight=nn.Parameter(torch.ones(OUT, IN)), same=nn.Identity())
 
 
 def leaf() -> torch.Tensor:
@@ -88,13 +72,13 @@ def again(net: nn.Module, reentrant: bool) -> None:
 
 RAISES: dict[str, tuple[Callable[[], nn.Module], Callable[[Any], Any]]] = {
     "a gradient penalty": (nets.mlp, lambda net: penalty(net, leaf())),
-    "autograd.grad within forward": (Energy, lambda net: net(leaf()).backward()),
+    "autograd.grad within forward": (lambda: Does(energy, net=nets.mlp()), lambda net: net(leaf()).backward()),
     "jacobian": (nets.mlp, lambda net: jacobian(net, rows())),
     "hvp": (nets.mlp, lambda net: hvp(lambda x: net(x).sum(), rows(), rows())),
     "torch.func.grad": (nets.mlp, lambda net: torch.func.grad(lambda x: net(x).sum())(rows())),
     "torch.func.jacrev": (nets.mlp, lambda net: torch.func.jacrev(net)(rows())),
     "a leaf that is returned": (nets.mlp, returned),
-    "a view of a weight without gradients": (Lent, without_gradients),
+    "a view of a weight without gradients": (lent, without_gradients),
 }
 GIVES: dict[str, tuple[Callable[[], nn.Module], Callable[[Any], Any]]] = {
     "a penalty on what is no leaf": (nets.mlp, lambda net: penalty(net, leaf() * 1)),
@@ -107,7 +91,7 @@ GIVES: dict[str, tuple[Callable[[], nn.Module], Callable[[Any], Any]]] = {
     "gradients of weights": (nets.mlp, lambda net: torch.autograd.grad(net(leaf()).sum(), [*net.parameters()])),
     "a leaf that nothing reaches": (nets.mlp, left_unused),
     "a leaf without gradients": (nets.mlp, without_gradients),
-    "a view of a weight with gradients": (Lent, lambda net: net(rows()).sum().backward()),
+    "a view of a weight with gradients": (lent, lambda net: net(rows()).sum().backward()),
     "a checkpoint": (nets.mlp, lambda net: again(net, False)),
     "a reentrant checkpoint": (nets.mlp, lambda net: again(net, True)),
     "what is compiled": (nets.mlp, lambda net: torch.compile(net, backend="eager")(rows()).sum().backward()),

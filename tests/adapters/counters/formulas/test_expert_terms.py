@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 
 from reconcile.core.causes import Cause
 from reconcile.core.conventions import BUILT_IN, Conventions
@@ -14,10 +15,7 @@ from reconcile.engine.settle import settle
 from reconcile.launch.in_process import collect_live
 from reconcile.launch.request import run_request
 from reconcile.products.authors import conform
-from tests.adapters.counters.test_formulas import causes_of, causes_of_each, check_reasons
-
-torch = pytest.importorskip("torch")
-from tests.adapters.counters.formula_decoders import (  # noqa: E402
+from tests.adapters.counters.formula_decoders import (
     DV,
     FE,
     NOPE,
@@ -38,8 +36,7 @@ from tests.adapters.counters.formula_decoders import (  # noqa: E402
     T,
     V,
 )
-
-pytestmark = pytest.mark.frameworks
+from tests.adapters.counters.test_formulas import causes_of, causes_of_each, check_reasons
 
 HEAD = TOKENS * H * V
 NORMS = 6 * TOKENS * (L + 1) * 2 * H

@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from math import prod
 
 import pytest
+import torch
+from torch import distributed, nn
 
-torch = pytest.importorskip("torch")
+from reconcile.adapters.counters.formulas.model_facts import parameters
+
 fsdp = pytest.importorskip("torch.distributed.fsdp")
 
-from torch import distributed, nn  # noqa: E402
-
-from reconcile.adapters.counters.formulas.model_facts import parameters  # noqa: E402
-
-pytestmark = pytest.mark.frameworks
 
 WORLD = 5
 SHAPES = {"0.weight": [13, 6], "1.weight": [6], "1.bias": [6], "2.weight": [7, 6]}

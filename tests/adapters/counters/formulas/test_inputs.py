@@ -7,25 +7,24 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 import reconcile
+from reconcile.adapters.counters.formulas.configured.image_models import ImageModel
+from reconcile.adapters.counters.formulas.configured.packed_documents import WHOLE_TYPE
 from reconcile.core.causes import Cause
-
-torch = pytest.importorskip("torch")
-from reconcile.adapters.counters.formulas.configured.image_models import ImageModel  # noqa: E402
-from reconcile.adapters.counters.formulas.configured.packed_documents import WHOLE_TYPE  # noqa: E402
-from tests.adapters.counters.formula_decoders import TOKENS, A, B, D, Decoder, E, F, H, K, L, N, T, V  # noqa: E402
-from tests.adapters.counters.formulas.test_trainers import counted, decoder  # noqa: E402
-from tests.adapters.counters.test_formulas import causes_of, causes_of_each, check_reasons  # noqa: E402
+from tests.adapters.counters.formula_decoders import TOKENS, A, B, D, Decoder, E, F, H, K, L, N, T, V
+from tests.adapters.counters.formulas.test_trainers import counted, decoder
+from tests.adapters.counters.small_nets import Does
+from tests.adapters.counters.test_formulas import causes_of, causes_of_each, check_reasons
 
 nn = torch.nn
-pytestmark = pytest.mark.frameworks
 
 SIDE, PATCH, WIDE = 8, 4, 5
 PATCHES = (SIDE // PATCH) ** 2
 
 
-class Eye(nn.Module):  # type: ignore[name-defined, misc]
+class Eye(nn.Module):
     """An encoder of images as transformers has them, which says by which name it takes the pixels."""
 
     main_input_name = "pixel_values"
@@ -69,23 +68,20 @@ def test_the_trainer_gives_nothing_for_a_model_that_names_no_input() -> None:
 # experts whose share nothing states
 
 
-class Expert(nn.Module):  # type: ignore[name-defined, misc]
-    def __init__(self) -> None:
-        super().__init__()
-        self.up, self.down = nn.Linear(H, F, bias=False), nn.Linear(F, H, bias=False)
-
-    def forward(self, x: Any) -> Any:
-        return self.down(torch.relu(self.up(x)))
+def expert() -> nn.Module:
+    return Does(
+        lambda m, x: m.down(torch.relu(m.up(x))), up=nn.Linear(H, F, bias=False), down=nn.Linear(F, H, bias=False)
+    )
 
 
-class Mixture(nn.Module):  # type: ignore[name-defined, misc]
+class Mixture(nn.Module):
     """A router over E experts, of which a token meets ``active``; the last is chosen by none."""
 
     def __init__(self, active: int, kind: str) -> None:
         super().__init__()
         self.active, self.kind = active, kind
         self.gate = nn.Linear(H, E, bias=False)
-        setattr(self, kind, nn.ModuleList(Expert() for _ in range(E)))
+        setattr(self, kind, nn.ModuleList(expert() for _ in range(E)))
 
     def forward(self, x: Any) -> Any:
         flat = x.reshape(-1, H)
@@ -99,7 +95,7 @@ class Mixture(nn.Module):  # type: ignore[name-defined, misc]
         return mixed.view_as(x)
 
 
-class Mixed(nn.Module):  # type: ignore[name-defined, misc]
+class Mixed(nn.Module):
     """A network of one's own: no configuration says how many experts a token meets."""
 
     def __init__(self, active: int = A, kind: str = "experts", **config: int) -> None:

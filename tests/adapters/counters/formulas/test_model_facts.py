@@ -6,16 +6,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
+from reconcile.adapters.counters.formulas.model_facts import matrices, parameters, read_configuration, stacks
 from reconcile.core.causes import Cause
+from tests.adapters.counters.formula_decoders import B, Decoder, F, H, L, T
+from tests.adapters.counters.formulas.test_trainers import DENSE, TRUTH
+from tests.adapters.counters.small_nets import Does, Joins
 from tests.adapters.counters.test_formulas import causes_of
 
-torch = pytest.importorskip("torch")
-from reconcile.adapters.counters.formulas.model_facts import matrices, parameters, read_configuration, stacks  # noqa: E402
-from tests.adapters.counters.formula_decoders import B, Decoder, F, H, L, T  # noqa: E402
-from tests.adapters.counters.formulas.test_trainers import DENSE, TRUTH  # noqa: E402
-
-pytestmark = pytest.mark.frameworks
 nn = torch.nn
 
 
@@ -46,7 +45,7 @@ def test_a_table_of_positions_may_have_two_rows_more(rows: int, is_one: bool) ->
     assert weights["table.weight"]["positions"] == is_one
 
 
-class Own(nn.Linear):  # type: ignore[name-defined, misc]
+class Own(nn.Linear):
     """A class made of Linear, as Falcon has one."""
 
 
@@ -58,21 +57,10 @@ def test_a_class_made_of_linear_is_one() -> None:
     assert causes_of(model, "nanochat") == (TRUTH - sum(causes.values()), causes)
 
 
-class Scan(nn.Module):  # type: ignore[name-defined, misc]
-    """A product of two activations that is not attention's: there is no softmax."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.o = nn.Linear(H, H, bias=False)
-
-    def forward(self, x: Any) -> Any:
-        return self.o(x @ (x.transpose(1, 2) @ x))
-
-
 def test_a_product_without_weight_and_softmax_is_no_attention() -> None:
     model = Decoder()
     for layer in model.layers:
-        layer.attention = Scan()
+        layer.attention = Does(lambda m, x: m.o(x @ (x.transpose(1, 2) @ x)), o=nn.Linear(H, H, bias=False))
     _, causes = causes_of(model, "6n")
     assert Cause.ATTENTION_LEFT_OUT not in causes
     assert causes[Cause.OP_NOT_COUNTED] == 6 * L * B * 2 * T * H * H
@@ -87,18 +75,13 @@ def test_attention_as_wide_as_the_feed_forward_is_none(width: int) -> None:
     assert matrices(parameters(layer, facts, []), facts) == 3
 
 
-class Attends(nn.Module):  # type: ignore[name-defined, misc]
+def attends() -> nn.Module:
     """Attention without weights, before a product."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner, self.out = nn.ModuleList([nn.Identity()] * 2), nn.Linear(H, H, bias=False)
-
-    def forward(self, x: Any, y: Any) -> Any:
-        return self.out(torch.softmax(x @ y.transpose(1, 2), -1) @ y)
+    held = {"inner": nn.ModuleList([nn.Identity()] * 2), "out": nn.Linear(H, H, bias=False)}
+    return Joins(lambda m, x, y: m.out(torch.softmax(x @ y.transpose(1, 2), -1) @ y), **held)
 
 
-class Sides(nn.Module):  # type: ignore[name-defined, misc]
+class Sides(nn.Module):
     """An encoder of two layers and a decoder of one, each of which holds a list of two modules."""
 
     def __init__(self) -> None:
@@ -106,7 +89,7 @@ class Sides(nn.Module):  # type: ignore[name-defined, misc]
         self.config = SimpleNamespace(
             is_encoder_decoder=True, num_layers=2, num_decoder_layers=1, hidden_size=H, num_attention_heads=1
         )
-        self.encoder, self.decoder = (nn.ModuleList(Attends() for _ in range(n)) for n in (2, 1))
+        self.encoder, self.decoder = (nn.ModuleList(attends() for _ in range(n)) for n in (2, 1))
 
     def forward(self, x: Any) -> Any:
         y = x

@@ -7,14 +7,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from reconcile.core.causes import Cause
 from tests.adapters.counters.test_formulas import causes_of_each, check_reasons
 
-torch = pytest.importorskip("torch")
 nn, checkpoint = torch.nn, torch.utils.checkpoint.checkpoint
-
-pytestmark = pytest.mark.frameworks
 
 B, P, C, L, H, N, K, D, F, V, W = 2, 6, 9, 2, 12, 3, 1, 6, 20, 16, 4
 """A prompt of P tokens, or one more token on a cache of C; N D is not H, and the last layer may have a window of W keys."""
@@ -27,7 +25,7 @@ PAIR = N * 2 * D
 """Multiply-adds of a token with one key, in one layer."""
 
 
-class Block(nn.Module):  # type: ignore[name-defined, misc]
+class Block(nn.Module):
     """Attention on the keys of a cache, of which a layer with a window takes the last ones, and a feed-forward."""
 
     def __init__(self, window: int, d: int, f: int) -> None:
@@ -49,7 +47,7 @@ class Block(nn.Module):  # type: ignore[name-defined, misc]
         return self.down(torch.relu(self.up(x + self.o(y))))
 
 
-class Cached(nn.Module):  # type: ignore[name-defined, misc]
+class Cached(nn.Module):
     """A decoder with the calling convention of transformers; ``stated`` are further fields of its configuration, and
     ``reentrant`` says how its layers compute their activations again, None if they do not."""
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
 from reconcile.core.causes import Cause
-from tests.adapters.counters.formulas.test_trainers import counted
-from tests.adapters.counters.test_formulas import causes_of_each, check_reasons
-
-torch = pytest.importorskip("torch")
-from tests.adapters.counters.formula_decoders import (  # noqa: E402
+from tests.adapters.counters.formula_decoders import (
     DV,
     FE,
     NOPE,
@@ -31,10 +28,11 @@ from tests.adapters.counters.formula_decoders import (  # noqa: E402
     T,
     V,
 )
+from tests.adapters.counters.formulas.test_trainers import counted
+from tests.adapters.counters.small_nets import Does
+from tests.adapters.counters.test_formulas import causes_of_each, check_reasons
 
 nn = torch.nn
-
-pytestmark = pytest.mark.frameworks
 
 GLM52 = {
     "L": 78, "h": 6144, "n": 64, "k": 64, "d": 64, "dqk": 256, "dv": 256, "drope": 64, "rq": 2048, "rkv": 512, "f": 12288,
@@ -78,7 +76,7 @@ HI, DI, TOPK = 5, 4, 4
 CONFIG = {"index_n_heads": HI, "index_head_dim": DI, "index_topk": TOPK}
 
 
-class Indexer(nn.Module):  # type: ignore[name-defined, misc]
+class Indexer(nn.Module):
     """Scores of all pairs in each head, and their weighted sum."""
 
     def __init__(self) -> None:
@@ -101,7 +99,7 @@ class Trained(Indexer):
         return self.heads(x).unsqueeze(-2) @ scores
 
 
-class Kept(nn.Linear):  # type: ignore[name-defined, misc]
+class Kept(nn.Linear):
     """The ranks of the queries, which the indexer reads as well."""
 
     def forward(self, x: Any) -> Any:
@@ -230,13 +228,9 @@ def test_sparse_attention_of_the_bridge(keys: int) -> None:
     check(causes, index_topk=keys, model_type="glm_moe_dsa", num_nextn_predict_layers=1)
 
 
-class Further(nn.Module):  # type: ignore[name-defined, misc]
-    def __init__(self) -> None:
-        super().__init__()
-        self.config, self.inner, self.join = indexed(num_nextn_predict_layers=1).config, indexed(), nn.Linear(2 * H, H)
-
-    def forward(self, ids: Any) -> Any:
-        return self.inner(ids)
+def further() -> nn.Module:
+    config = indexed(num_nextn_predict_layers=1).config
+    return Does(lambda m, ids: m.inner(ids), config=config, inner=indexed(), join=nn.Linear(2 * H, H))
 
 
 @pytest.mark.parametrize(
@@ -247,7 +241,7 @@ class Further(nn.Module):  # type: ignore[name-defined, misc]
             {"megatron-mtp": "states no multi-token prediction", "megatron-bridge": "sparse attention for GLM-5 alone"},
         ),
         (lambda: Decoder(latent=True), {"megatron-dsa": "this model has no indexer"}),
-        (Further, {"megatron-dsa": "this one has join.weight outside of its layers"}),
+        (further, {"megatron-dsa": "this one has join.weight outside of its layers"}),
     ],
 )
 def test_it_is_refused_in_a_sentence(make: Any, reasons: dict[str, str]) -> None:

@@ -9,24 +9,8 @@ import pytest
 from reconcile.adapters.counters.formulas.table import FORMULAS
 from reconcile.adapters.counters.formulas.terms import PARAMETER, WHOLE, assume_facts
 from reconcile.core.causes import Cause
+from tests.adapters.counters.formula_decoders import TOKENS, B, D, Decoder, F, H, K, L, N, T, V
 from tests.adapters.counters.test_formulas import causes_of, causes_of_each
-
-torch = pytest.importorskip("torch")
-from tests.adapters.counters.formula_decoders import (  # noqa: E402
-    TOKENS,
-    B,
-    D,
-    Decoder,
-    F,
-    H,
-    K,
-    L,
-    N,
-    T,
-    V,
-)
-
-pytestmark = pytest.mark.frameworks
 
 NARROW = H // N
 """The width of a head that formulas assume; the heads are D wide."""
@@ -53,11 +37,8 @@ WIDE_WEIGHTS = 6 * (layer() - layer(NARROW))
 PLAIN = layer(NARROW, N, 2, 4 * H)
 """12 h^2 per layer and token."""
 DIFFERS, WIDTH, HALF, LOOKUP = (
-    Cause.FORMULA_DIFFERS,
-    Cause.WIDTH_ASSUMED,
-    Cause.ATTENTION_HALVED,
-    Cause.LOOKUP_AS_PRODUCT,
-)
+    Cause.FORMULA_DIFFERS, Cause.WIDTH_ASSUMED, Cause.ATTENTION_HALVED, Cause.LOOKUP_AS_PRODUCT,
+)  # fmt: skip
 AGAIN = Cause.RECOMPUTATION_ASSUMED
 NORM, HEADLESS = Cause.PARAMETERS_AS_PRODUCTS, Cause.HEAD_LEFT_OUT
 

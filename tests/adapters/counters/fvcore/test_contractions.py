@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import reconcile  # noqa: E402
-from reconcile.adapters.counters.fvcore.graph_nodes import is_seen, node_record  # noqa: E402
-from reconcile.core.causes import Cause, State  # noqa: E402
-from reconcile.work import ZERO, Work, work_of  # noqa: E402
-from tests.work.torch_records import work_dispatched  # noqa: E402
+import reconcile
+from reconcile.adapters.counters.fvcore.graph_nodes import is_seen, node_record
+from reconcile.core.causes import Cause, State
+from reconcile.work import ZERO, Work, work_of
+from tests.adapters.counters.small_nets import called
+from tests.work.torch_records import work_dispatched
 
 K = 3 * 4
 DOT = Work(mac=K, accumulators=1)
@@ -56,14 +56,9 @@ def test_a_node_of_a_trace_under_way_is_not_recorded_in_it() -> None:
     assert [node.kind() for node in graph.nodes() if is_seen(node)] == ["aten::tensordot"]
 
 
-class Squares(torch.nn.Module):
-    def forward(self, x: Any) -> Any:
-        return torch.tensordot(x, x, dims=x.dim())
-
-
-@pytest.mark.frameworks
 @pytest.mark.parametrize(("given", "missed", "state"), [(x, 2 * K, State.EXPLAINED), (y, 0, State.EQUAL)])
 def test_what_fvcore_does_not_count_is_what_ran(given: Any, missed: int, state: State) -> None:
-    (statement,) = reconcile.run(torch=Squares(), inputs=(given,), counters=["fvcore"]).result.statements
+    squares = called(lambda x: torch.tensordot(x, x, dims=x.dim()))
+    (statement,) = reconcile.run(torch=squares, inputs=(given,), counters=["fvcore"]).result.statements
     assert (statement.state, statement.residual, statement.to_total) == (state, 0, missed)
     assert {a.cause: a.amount for a in statement.adjustments} == ({Cause.OP_NOT_COUNTED: missed} if missed else {})

@@ -10,42 +10,42 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
+import reconcile
+from reconcile.core.causes import Cause, State
+from reconcile.core.records import TWO_TENSORS
+from tests.adapters.counters.small_nets import Does, Takes
 
-from torch import nn  # noqa: E402
-
-import reconcile  # noqa: E402
-from reconcile.core.causes import Cause, State  # noqa: E402
-from reconcile.core.records import TWO_TENSORS  # noqa: E402
-
-pytestmark = pytest.mark.frameworks
 LAYER = 5 * 8 * 8
 
 
-class Asks(nn.Module):
+def layers() -> dict[str, nn.Module]:
+    return {name: nn.Linear(8, 8, bias=False) for name in ("first", "second")}
+
+
+def asks(answered: Callable[[Any, torch.Tensor, bool], torch.Tensor]) -> Does:
     """Two layers; ``answered(model, x, is_traced)`` takes them."""
-
-    def __init__(self, answered: Callable[[Any, torch.Tensor, bool], torch.Tensor]) -> None:
-        super().__init__()
-        self.first, self.second = nn.Linear(8, 8, bias=False), nn.Linear(8, 8, bias=False)
-        self.answered = answered
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.answered(self, x, torch.jit.is_tracing())
+    return Does(lambda model, x: answered(model, x, torch.jit.is_tracing()), **layers())
 
 
-def fewer(model: Asks, x: torch.Tensor, traced: bool) -> torch.Tensor:
+def asks_twice(answered: Callable[..., torch.Tensor]) -> Takes:
+    """The same of ``answered(model, x, y)``, both of which may be in a list."""
+    return Takes(lambda model, given: answered(model, *(given if len(given) == 2 else given[0])), **layers())
+
+
+def fewer(model: Any, x: torch.Tensor, traced: bool) -> torch.Tensor:
     x = model.first(x)
     return x if traced else model.second(x)
 
 
-def more(model: Asks, x: torch.Tensor, traced: bool) -> torch.Tensor:
+def more(model: Any, x: torch.Tensor, traced: bool) -> torch.Tensor:
     x = model.first(x)
     return model.second(x @ model.second.weight) if traced else x * 2
 
 
-def others(model: Asks, x: torch.Tensor, traced: bool) -> torch.Tensor:
+def others(model: Any, x: torch.Tensor, traced: bool) -> torch.Tensor:
     return model.first(model.first(x)) if traced else model.second(model.first(x))
 
 
@@ -65,7 +65,7 @@ def run(model: nn.Module) -> Any:
 def test_what_the_answer_decides_has_a_cause(name: str) -> None:
     answered, counted, ran, amounts = WAYS[name]
     real = torch.jit.is_tracing
-    result = run(Asks(answered)).result
+    result = run(asks(answered)).result
     assert torch.jit.is_tracing is real
     (statement,) = result.statements
     assert (statement.from_total, statement.to_total, statement.residual) == (2 * counted * LAYER, 2 * ran * LAYER, 0)
@@ -73,7 +73,7 @@ def test_what_the_answer_decides_has_a_cause(name: str) -> None:
 
 
 def test_a_question_that_decides_nothing_changes_nothing() -> None:
-    (statement,) = run(Asks(lambda model, x, traced: model.second(model.first(x)))).result.statements
+    (statement,) = run(asks(lambda model, x, traced: model.second(model.first(x)))).result.statements
     assert (statement.state, statement.adjustments) == (State.EQUAL, ())
 
 
@@ -81,17 +81,17 @@ def test_a_difference_that_is_not_of_the_answer_stays_a_residual() -> None:
     """It asks, and runs the same whatever the answer is: another call than the first runs less."""
     calls: list[int] = []
 
-    def answered(model: Asks, x: torch.Tensor, _: bool) -> torch.Tensor:
+    def answered(model: Any, x: torch.Tensor, _: bool) -> torch.Tensor:
         calls.append(1)
         return model.first(x) if len(calls) > 1 else model.second(model.first(x))
 
-    (statement,) = run(Asks(answered)).result.statements
+    (statement,) = run(asks(answered)).result.statements
     assert (statement.state, abs(statement.residual)) == (State.UNEXPLAINED, 2 * LAYER)
     assert statement.adjustments == ()
 
 
 def test_a_model_that_is_not_traced_as_it_runs_stays_a_residual() -> None:
-    def answered(model: Asks, x: torch.Tensor, traced: bool) -> torch.Tensor:
+    def answered(model: Any, x: torch.Tensor, traced: bool) -> torch.Tensor:
         x = model.first(x)
         if traced:
             return x
@@ -99,20 +99,8 @@ def test_a_model_that_is_not_traced_as_it_runs_stays_a_residual() -> None:
             raise ValueError("not in a trace")
         return model.second(x)
 
-    (statement,) = run(Asks(answered)).result.statements
+    (statement,) = run(asks(answered)).result.statements
     assert (statement.state, statement.residual) == (State.UNEXPLAINED, 2 * LAYER)
-
-
-class AsksTwice(nn.Module):
-    """Two layers; ``answered(model, x, y)`` takes them."""
-
-    def __init__(self, answered: Callable[..., torch.Tensor]) -> None:
-        super().__init__()
-        self.first, self.second = nn.Linear(8, 8, bias=False), nn.Linear(8, 8, bias=False)
-        self.answered = answered
-
-    def forward(self, x: Any, y: Any = None) -> torch.Tensor:
-        return self.answered(self, *((x, y) if y is not None else x))
 
 
 def more_of_two(model: Any, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -159,7 +147,7 @@ def test_what_one_tensor_given_twice_decides_has_a_cause(name: str, listed: bool
     answered, counted, ran, amounts = WAYS_OF_TWO[name]
     x = torch.ones(5, 8)
     inputs = ([x, x],) if listed else (x, x)
-    (statement,) = reconcile.run(torch=AsksTwice(answered), inputs=inputs, counters=["fvcore"]).result.statements
+    (statement,) = reconcile.run(torch=asks_twice(answered), inputs=inputs, counters=["fvcore"]).result.statements
     assert (statement.from_total, statement.to_total, statement.residual) == (2 * counted * LAYER, 2 * ran * LAYER, 0)
     found = {
         (line.cause, line.layer, TWO_TENSORS in evidence.seen[0].attrs): line.amount
@@ -171,6 +159,6 @@ def test_what_one_tensor_given_twice_decides_has_a_cause(name: str, listed: bool
 
 def test_two_views_of_one_tensor_are_two_tensors() -> None:
     x = torch.ones(5, 8)
-    run = reconcile.run(torch=AsksTwice(more_of_two), inputs=(x, x[:]), counters=["fvcore"])
+    run = reconcile.run(torch=asks_twice(more_of_two), inputs=(x, x[:]), counters=["fvcore"])
     (statement,) = run.result.statements
     assert (statement.state, statement.to_total, statement.adjustments) == (State.EQUAL, 4 * LAYER, ())

@@ -149,9 +149,9 @@ def test_a_process_with_no_log_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
 
     assert os.environ.get("ONEDNN_VERBOSE") is None
     with pytest.raises(BeyondCounter, match="a process of its own"):
-        capture.capture("tf_libraries", None)  # type: ignore[arg-type]
+        capture.capture("tf_libraries", None)
     for name, value in capture.COUNTERS[0].variables:
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(capture, "_collect_lines", lambda run: [])
     with pytest.raises(BeyondCounter, match="writes nothing of a product here"):
-        capture.capture("tf_libraries", None)  # type: ignore[arg-type]
+        capture.capture("tf_libraries", None)

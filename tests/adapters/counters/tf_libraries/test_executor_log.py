@@ -23,14 +23,9 @@ def node(name: str, kind: str, thread: int = 7, dead: bool = False) -> str:
 
 def test_a_product_belongs_to_the_node_above_it() -> None:
     log = [
-        node("x", "_Arg"),
-        node("d/BiasAdd", "_MklNativeFusedMatMul"),
-        INNER,
-        REORDER,
-        node("m", "_MklMatMul"),
+        node("x", "_Arg"), node("d/BiasAdd", "_MklNativeFusedMatMul"), INNER, REORDER, node("m", "_MklMatMul"), MATMUL,
         MATMUL,
-        MATMUL,
-    ]
+    ]  # fmt: skip
     arg, dense, product = nodes_in(log)
     assert (arg.name, arg.kind, arg.calls, arg.products) == ("x", "_Arg", 1, {})
     (lines,) = dense.products.values()

@@ -16,8 +16,6 @@ from tests.adapters.counters.cases import op
 pytest.importorskip("tensorflow")
 from reconcile.adapters.counters.tf_libraries.node_mapping import Graph, MappedNodes
 
-pytestmark = pytest.mark.frameworks
-
 SHAPES: Any = ([(8, 64), (64, 5)], [(8, 5)])
 LINE = ["gemm_api", {"b": 1, "m": 8, "n": 5, "k": 64}, "", "f32", ""]
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy
 import pytest
+import tensorflow as tf
 
-tf = pytest.importorskip("tensorflow")
-
-import reconcile  # noqa: E402
-from reconcile.core.causes import Cause  # noqa: E402
+import reconcile
+from reconcile.core.causes import Cause
 
 B, K, M, N = 2, 7, 3, 5
 

@@ -6,20 +6,19 @@ import math
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-tf = pytest.importorskip("tensorflow")
-
-from reconcile.adapters.counters.rulebook import apply  # noqa: E402
-from reconcile.adapters.counters.tf_profiler.capture import _profile  # noqa: E402
-from reconcile.adapters.counters.tf_profiler.rules import BOOK  # noqa: E402
-from reconcile.adapters.tensorflow.graphs import graph as tf_graph  # noqa: E402
-from reconcile.core.records import FLOP  # noqa: E402
-from reconcile.engine.booking import own_value  # noqa: E402
-from reconcile.work import Work, work_of  # noqa: E402
-from tests.work.counting import Tally, values  # noqa: E402
-from tests.work.records_by_hand import make  # noqa: E402
+from reconcile.adapters.counters.rulebook import apply
+from reconcile.adapters.counters.tf_profiler.capture import _profile
+from reconcile.adapters.counters.tf_profiler.rules import BOOK
+from reconcile.adapters.tensorflow.graphs import graph as tf_graph
+from reconcile.core.records import FLOP
+from reconcile.engine.booking import own_value
+from reconcile.work import Work, work_of
+from tests.work.counting import Tally, values
+from tests.work.records_by_hand import make
 
 raw = tf.raw_ops
 VERSIONS = {"tensorflow": tf.__version__}

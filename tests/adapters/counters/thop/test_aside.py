@@ -10,17 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
+import reconcile
+from reconcile.adapters.counters.module_bridge import ASIDE_OF
+from reconcile.core.causes import Cause, State
+from reconcile.core.records import DIRECT, PRE_HOOK, UNLISTED
 
-from torch import nn  # noqa: E402
-
-import reconcile  # noqa: E402
-from reconcile.adapters.counters.module_bridge import ASIDE_OF  # noqa: E402
-from reconcile.core.causes import Cause, State  # noqa: E402
-from reconcile.core.records import DIRECT, PRE_HOOK, UNLISTED  # noqa: E402
-
-pytestmark = pytest.mark.frameworks
 ONE = 10 * 4 * 4
 LINEAR = "torch.nn.modules.linear.Linear"
 square = torch.ones(4, 4)
@@ -134,7 +131,7 @@ def test_a_forward_in_place_of_the_class_s_own(name: str, root: bool, bound: boo
     weights = types.SimpleNamespace(
         weight=torch.ones(4, 4), bias=torch.ones(4)
     )  # a closure's own: a copy of it is none of ours
-    layer.forward = types.MethodType(forward, layer) if bound else lambda x: forward(weights, x)  # type: ignore[method-assign]
+    layer.forward = types.MethodType(forward, layer) if bound else lambda x: forward(weights, x)
     statement = run(layer if root else nn.Sequential(layer))
     counted = ran - sum(causes.values())
     assert (statement.from_total, statement.to_total, statement.residual) == (2 * counted, 2 * ran, 0)
@@ -153,3 +150,7 @@ def test_a_layer_that_keeps_its_class_s_forward_is_held_to_its_formula() -> None
 
     statement = run(Net(forward))
     assert statement.state is State.UNEXPLAINED
+
+
+def test_a_layer_that_is_called_with_its_input_by_name_is_counted() -> None:
+    assert run(Net(lambda net, x: net.q(input=x))).state is State.EQUAL

@@ -7,20 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
+from torch import nn
+from torch.nn import functional
 
 import reconcile
 from reconcile.adapters.counters.torch_profiler import COUNTERS, FORMULAS
 from reconcile.adapters.counters.torch_profiler.rules import BOOK
 from reconcile.core.causes import Cause, State
 from reconcile.products.steps.count import Step
-
-torch = pytest.importorskip("torch")
-from torch import nn  # noqa: E402
-from torch.nn import functional  # noqa: E402
-
-from tests.products.steps import nets  # noqa: E402
-
-pytestmark = pytest.mark.frameworks
+from tests.products.steps import nets
 
 NAME = COUNTERS[0].name
 BOTH = ("flop_counter", NAME)
@@ -114,14 +110,14 @@ def test_the_same_products_as_alone_and_residual_0(name: str) -> None:
     expected = alone(step)
     found: Counter[str] = Counter()
     (ledger,) = (x for x in counted.collected.ledgers if x.counter == NAME)
-    for sighting in ledger.sightings:  # type: ignore[union-attr]
+    for sighting in ledger.sightings:
         for kind, *_, times in sighting.op.attrs["events"]:
             found[kind] += times * sighting.op.calls
-    assert ledger.total >= sum(expected.values())  # type: ignore[union-attr, operator]
+    assert ledger.total >= sum(expected.values())
     assert set(found) - SUMS <= set(FORMULAS)
-    sums = sum(e.value for e in ledger.entries if e.op in ("aten.add", "aten.mul"))  # type: ignore[union-attr]
+    sums = sum(e.value for e in ledger.entries if e.op in ("aten.add", "aten.mul"))
     products = {kind: flops for kind, flops in expected.items() if kind not in SUMS}
-    assert ledger.total - sums == sum(products.values())  # type: ignore[union-attr, operator]
+    assert ledger.total - sums == sum(products.values())
 
 
 def test_two_micro_batches_by_hand() -> None:

@@ -14,44 +14,27 @@ from tests.adapters.pytorch.way_parts import Custom
 from tests.products.steps import nets
 from tests.products.steps.nets import Transformer, cross_entropy, tokens
 
-Case = Callable[[Transformer, torch.optim.Optimizer], Any]
-CASES: dict[str, Case] = {}
+
+def step_by(optimizer: torch.optim.Optimizer, *losses: torch.Tensor) -> None:
+    for loss in losses:
+        loss.backward()
+    optimizer.step()
 
 
-def case(run: Case) -> Case:
-    CASES[run.__name__] = run
-    return run
-
-
-@case
-def micro_batches(model: Transformer, optimizer: torch.optim.Optimizer) -> None:
+def micro_batches(model: Transformer, optimizer: torch.optim.Optimizer, saved: str = "") -> None:
+    model.saved = saved
     for _ in range(2):
         (cross_entropy(model, tokens()) / 2).backward()
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
 
 
-@case
-def reentrant(model: Transformer, optimizer: torch.optim.Optimizer) -> None:
-    model.saved = "reentrant"
-    micro_batches(model, optimizer)
-
-
-@case
-def non_reentrant(model: Transformer, optimizer: torch.optim.Optimizer) -> None:
-    model.saved = "non-reentrant"
-    micro_batches(model, optimizer)
-
-
-@case
 def autocast(model: Transformer, optimizer: torch.optim.Optimizer) -> None:
     with torch.autocast("cpu", torch.bfloat16):
         loss = cross_entropy(model, tokens())
-    loss.backward()
-    optimizer.step()
+    step_by(optimizer, loss)
 
 
-@case
 def scaled(model: Transformer, optimizer: torch.optim.Optimizer) -> None:
     scaler = torch.amp.GradScaler("cpu")
     scaler.scale(cross_entropy(model, tokens())).backward()
@@ -61,25 +44,12 @@ def scaled(model: Transformer, optimizer: torch.optim.Optimizer) -> None:
     scaler.update()
 
 
-@case
 def frozen(model: Transformer, optimizer: torch.optim.Optimizer) -> None:
     model.layers[0].requires_grad_(False)
-    cross_entropy(model, tokens()).backward()
-    optimizer.step()
+    step_by(optimizer, cross_entropy(model, tokens()))
 
 
-@case
-def foreach(model: Transformer, _optimizer: torch.optim.Optimizer) -> None:
-    micro_batches(model, torch.optim.AdamW(model.parameters(), foreach=True))
-
-
-@case
-def fused(model: Transformer, _optimizer: torch.optim.Optimizer) -> None:
-    micro_batches(model, torch.optim.AdamW(model.parameters(), fused=True))
-
-
-@case
-def closure(model: Transformer, _optimizer: torch.optim.Optimizer) -> None:
+def closure(model: Transformer, _: Any) -> None:
     optimizer, ids = torch.optim.LBFGS(model.parameters(), max_iter=2), tokens()
 
     def loss() -> torch.Tensor:
@@ -91,16 +61,13 @@ def closure(model: Transformer, _optimizer: torch.optim.Optimizer) -> None:
     optimizer.step(loss)
 
 
-@case
 def gradient_penalty(model: Transformer, optimizer: torch.optim.Optimizer) -> None:
     x = model.table(tokens()).detach().requires_grad_()
     (slope,) = torch.autograd.grad(model.layers[0].up(x).square().sum(), x, create_graph=True)
-    slope.square().sum().backward()
-    optimizer.step()
+    step_by(optimizer, slope.square().sum())
 
 
-@case
-def functional_gradient(model: Transformer, _optimizer: torch.optim.Optimizer) -> Any:
+def functional_gradient(model: Transformer, _: Any) -> Any:
     ids = tokens()
 
     def loss(weights: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -110,38 +77,16 @@ def functional_gradient(model: Transformer, _optimizer: torch.optim.Optimizer) -
     return torch.func.grad(loss)(dict(model.named_parameters()))
 
 
-@case
-def mapped(model: Transformer, _optimizer: torch.optim.Optimizer) -> Any:
-    return torch.func.vmap(lambda ids: model(ids[None]), randomness="different")(tokens())
-
-
-@case
 def own_function(model: Transformer, optimizer: torch.optim.Optimizer) -> None:
     x = model.table(tokens()).flatten(0, 1)
-    Custom.apply(x, model.layers[0].out.weight).square().mean().backward()
-    optimizer.step()
+    step_by(optimizer, Custom.apply(x, model.layers[0].out.weight).square().mean())
 
 
-@case
-def without_gradients(model: Transformer, _optimizer: torch.optim.Optimizer) -> Any:
-    with torch.no_grad():
-        return model(tokens()).argmax(-1)
-
-
-@case
-def inference(model: Transformer, _optimizer: torch.optim.Optimizer) -> Any:
-    with torch.inference_mode():
+def without_gradients(model: Transformer, mode: Any = torch.no_grad) -> Any:
+    with mode():
         return model(tokens()).argmax(-1).clone()
 
 
-@case
-def evaluated(model: Transformer, optimizer: torch.optim.Optimizer) -> None:
-    model.eval()
-    cross_entropy(model, tokens()).backward()
-    optimizer.step()
-
-
-@case
 def hooks(model: Transformer, optimizer: torch.optim.Optimizer) -> None:
     model.head.register_forward_hook(lambda module, given, out: out @ torch.ones(nets.V, nets.V))
     model.head.register_full_backward_hook(lambda module, given, out: (2 * given[0],))
@@ -149,8 +94,7 @@ def hooks(model: Transformer, optimizer: torch.optim.Optimizer) -> None:
     micro_batches(model, optimizer)
 
 
-@case
-def within_the_backward_pass(model: Transformer, _optimizer: torch.optim.Optimizer) -> None:
+def within_the_backward_pass(model: Transformer, _: Any) -> None:
     steps = {weight: torch.optim.SGD([weight], 0.1) for weight in model.parameters()}
 
     def stepped(weight: torch.Tensor) -> None:
@@ -162,15 +106,6 @@ def within_the_backward_pass(model: Transformer, _optimizer: torch.optim.Optimiz
     cross_entropy(model, tokens()).backward()
 
 
-@case
-def two_losses(model: Transformer, optimizer: torch.optim.Optimizer) -> None:
-    one, other = cross_entropy(model, tokens()), model(tokens()).square().mean()
-    one.backward()
-    other.backward()
-    optimizer.step()
-
-
-@case
 def caught(model: Transformer, optimizer: torch.optim.Optimizer) -> None:
     with suppress(RuntimeError):
         model.layers(tokens())
@@ -179,13 +114,34 @@ def caught(model: Transformer, optimizer: torch.optim.Optimizer) -> None:
     micro_batches(model, optimizer)
 
 
-@case
 def condition(model: Transformer, optimizer: torch.optim.Optimizer) -> None:
     x = model.norm(model.table(tokens()))
-    torch.cond(x.sum() > -1e9, lambda y: model.head(y), lambda y: model.head(y) * 2, (x,)).sum().backward()
-    optimizer.step()
+    step_by(optimizer, torch.cond(x.sum() > -1e9, lambda y: model.head(y), lambda y: model.head(y) * 2, (x,)).sum())
 
 
-@case
-def nothing(_model: Transformer, _optimizer: torch.optim.Optimizer) -> None:
-    pass
+CASES: dict[str, Callable[[Transformer, torch.optim.Optimizer], Any]] = {
+    "micro_batches": micro_batches,
+    "reentrant": lambda model, optimizer: micro_batches(model, optimizer, "reentrant"),
+    "non_reentrant": lambda model, optimizer: micro_batches(model, optimizer, "non-reentrant"),
+    "autocast": autocast,
+    "scaled": scaled,
+    "frozen": frozen,
+    "foreach": lambda model, _: micro_batches(model, torch.optim.AdamW(model.parameters(), foreach=True)),
+    "fused": lambda model, _: micro_batches(model, torch.optim.AdamW(model.parameters(), fused=True)),
+    "closure": closure,
+    "gradient_penalty": gradient_penalty,
+    "functional_gradient": functional_gradient,
+    "mapped": lambda model, _: torch.func.vmap(lambda ids: model(ids[None]), randomness="different")(tokens()),
+    "own_function": own_function,
+    "without_gradients": lambda model, _: without_gradients(model),
+    "inference": lambda model, _: without_gradients(model, torch.inference_mode),
+    "evaluated": lambda model, optimizer: step_by(optimizer, cross_entropy(model.eval(), tokens())),
+    "hooks": hooks,
+    "within_the_backward_pass": within_the_backward_pass,
+    "two_losses": lambda model, optimizer: step_by(
+        optimizer, cross_entropy(model, tokens()), model(tokens()).square().mean()
+    ),
+    "caught": caught,
+    "condition": condition,
+    "nothing": lambda *_: None,
+}

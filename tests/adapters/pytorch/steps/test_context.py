@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
 import reconcile
 from reconcile.core.records import FORWARD, INPUT_GRADIENT, LOSS, OPTIMIZER, WEIGHT_GRADIENT
-
-torch = pytest.importorskip("torch")
-from tests.adapters.pytorch.steps.cases import CASES, own_function  # noqa: E402
-from tests.products.steps import nets  # noqa: E402
-from tests.products.steps.nets import FIRST, OUT, ROWS, SECOND, TOKENS, D, by_hand, counted, phases, rows  # noqa: E402
-
-pytestmark = pytest.mark.frameworks
+from tests.adapters.pytorch.steps.cases import CASES, own_function
+from tests.products.steps import nets
+from tests.products.steps.nets import FIRST, OUT, ROWS, SECOND, TOKENS, D, by_hand, counted, phases, rows
 
 
 def made() -> tuple[nets.Transformer, torch.optim.Optimizer]:
@@ -37,11 +34,8 @@ def left(model: nets.Transformer, optimizer: torch.optim.Optimizer, result: Any)
     held = {n: _bytes(v) if isinstance(v, torch.Tensor) else v for n, v in found.items()}
     for name, module in model.named_modules():
         hooks = (
-            module._forward_hooks,
-            module._forward_pre_hooks,
-            module._backward_hooks,
-            module._forward_hooks_always_called,
-        )
+            module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._forward_hooks_always_called,
+        )  # fmt: skip
         held[f"module {name}"] = (module.training, sorted(vars(module)), [len(of_kind) for of_kind in hooks])
     held["modes"] = (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cpu"))
     held["attributes"] = [(name, w.requires_grad, w.is_leaf) for name, w in model.named_parameters()]

@@ -7,20 +7,18 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-from torch.utils.checkpoint import checkpoint  # noqa: E402
-
-import reconcile  # noqa: E402
-from reconcile.adapters.pytorch.tracing.dispatched_calls import DispatchedCall, SharedRecords, Tally  # noqa: E402
-from reconcile.adapters.pytorch.tracing.opened_kernels import OpenedKernel  # noqa: E402
-from reconcile.adapters.pytorch.tracing.recorder import RECORDER  # noqa: E402
-from reconcile.products.steps.pytorch.calls import describe_tensors  # noqa: E402
-from reconcile.products.steps.pytorch.path import StepPath  # noqa: E402
-from reconcile.products.steps.pytorch.recorder import StepRecorder  # noqa: E402
-from reconcile.products.steps.pytorch.seal import StepSeal  # noqa: E402
+import reconcile
+from reconcile.adapters.pytorch.tracing.dispatched_calls import DispatchedCall, SharedRecords, Tally
+from reconcile.adapters.pytorch.tracing.opened_kernels import OpenedKernel
+from reconcile.adapters.pytorch.tracing.recorder import RECORDER
+from reconcile.products.steps.pytorch.calls import describe_tensors
+from reconcile.products.steps.pytorch.path import StepPath
+from reconcile.products.steps.pytorch.recorder import StepRecorder
+from reconcile.products.steps.pytorch.seal import StepSeal
 
 WIDE, INNER = 4, 8
 PARTS = (StepRecorder, StepPath, StepSeal, DispatchedCall, Tally, SharedRecords, OpenedKernel)
@@ -95,7 +93,7 @@ def test_an_error_in_any_part_of_a_recorder_withholds_the_number_and_no_step(kin
 
 
 class Unhashable(nn.Linear):
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
 
 def test_a_module_that_cannot_be_named_is_called():

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from reconcile.adapters.pytorch.tracing.dispatched_calls import DispatchedCall, SharedRecords, Tally  # noqa: E402
-from reconcile.core.records import LENGTHS  # noqa: E402
+from reconcile.adapters.pytorch.tracing.dispatched_calls import DispatchedCall, SharedRecords, Tally
+from reconcile.core.records import LENGTHS
 
 
 def test_equal_calls_share_a_record_in_any_layer():
     records, tally = SharedRecords(), Tally()
     for layer, x in (
-        ("one", torch.ones(2, 3)),
-        ("two", torch.zeros(2, 3)),
-        ("one", torch.ones(2, 4)),
-        ("one", torch.ones(2, 3)),
-    ):
+        ("one", torch.ones(2, 3)), ("two", torch.zeros(2, 3)), ("one", torch.ones(2, 4)), ("one", torch.ones(2, 3)),
+    ):  # fmt: skip
         tally.add(records.record(DispatchedCall(torch.ops.aten.relu.default, (x,), {}, x.relu()), layer))
     ops = list(tally.merge_ops(lambda op: op).values())
     assert [(op.id, op.layer, op.inputs[0].shape, op.calls) for op in ops] == [

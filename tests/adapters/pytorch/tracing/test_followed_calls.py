@@ -7,16 +7,15 @@ data: B T G H I, and B (T - 1) G H H for the states of all steps but the first, 
 from __future__ import annotations
 
 import pytest
+import torch
+from torch import nn
+from torch.autograd import forward_ad
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-from torch.autograd import forward_ad  # noqa: E402
-
-from reconcile.adapters.pytorch import trace as tracing  # noqa: E402
-from reconcile.adapters.pytorch.tracing.followed_calls import is_followed  # noqa: E402
-from reconcile.work import work_of  # noqa: E402
-from tests.adapters.pytorch.training_models import Model, Outputs  # noqa: E402
+from reconcile.adapters.pytorch import trace as tracing
+from reconcile.adapters.pytorch.tracing.followed_calls import is_followed
+from reconcile.work import work_of
+from tests.adapters.counters.small_nets import Does, called
+from tests.adapters.pytorch.training_models import Model, Outputs
 
 F = nn.functional
 T, B, I, H = 5, 2, 4, 4  # noqa: E741
@@ -34,17 +33,11 @@ def backward(kind, hidden=H, out=H):
     return T * B * GATES[kind] * hidden * I + (T - 1) * B * GATES[kind] * hidden * out
 
 
-class Followed(nn.Module):
+def followed(layer, take, head=True):
     """A layer whose gradients ``take(layer, x)`` takes, and a head after it that autograd does not reach."""
-
-    def __init__(self, layer, take, head=True):
-        super().__init__()
-        self.layer, self.take = layer, take
-        self.head = nn.Linear(H, 8) if head else None
-
-    def forward(self, x):
-        found = self.take(self.layer, x)
-        return found if self.head is None else (self.head(x), found)
+    if head:
+        return Does(lambda m, x: (take(m.layer, x), m.head(x)), layer=layer, head=nn.Linear(H, 8))
+    return Does(lambda m, x: take(m.layer, x), layer=layer)
 
 
 def macs(device, make, *shape):
@@ -64,14 +57,14 @@ def force(layer, x):
 @BOTH
 @pytest.mark.parametrize("kind", [nn.GRU, nn.RNN])
 def test_a_gradient_taken_in_the_forward_pass(kind, device):
-    found = macs(device, lambda: Followed(kind(I, H), force), T, B, I)
+    found = macs(device, lambda: followed(kind(I, H), force), T, B, I)
     assert found == HEAD + forward(kind) + backward(kind) == {nn.GRU: 2_144, nn.RNN: 928 + HEAD - 320}[kind]
 
 
 @BOTH
 def test_a_gradient_through_an_lstm(device):
     """Step by step what is needed; oneDNN's kernel, which float32 on the CPU runs, computes every gradient that there is."""
-    found = macs(device, lambda: Followed(nn.LSTM(I, H), force), T, B, I)
+    found = macs(device, lambda: followed(nn.LSTM(I, H), force), T, B, I)
     needed, every = backward(nn.LSTM), 2 * forward(nn.LSTM)
     assert found == HEAD + forward(nn.LSTM) + (needed if device == "meta" else every)
     assert HEAD + forward(nn.LSTM) + needed == 2_752
@@ -98,7 +91,7 @@ def test_a_projected_lstm_of_two_directions(device):
     wide, narrow = 4, 2
     each = T * B * 4 * wide * (I + narrow) + T * B * narrow * wide
     back = backward(nn.LSTM, wide, narrow) + T * B * narrow * wide
-    make = lambda: Followed(nn.LSTM(I, wide, proj_size=narrow, bidirectional=True), force, head=False)  # noqa: E731
+    make = lambda: followed(nn.LSTM(I, wide, proj_size=narrow, bidirectional=True), force, head=False)  # noqa: E731
     assert macs(device, make, T, B, I) == 2 * (each + back)
 
 
@@ -111,7 +104,7 @@ def test_a_jacobian(kind, device):
         with torch.enable_grad():
             return torch.autograd.functional.jacobian(lambda z: layer(z)[0].sum((0, 1)), x)
 
-    found = macs(device, lambda: Followed(kind(I, H), jacobian, head=False), T, B, I)
+    found = macs(device, lambda: followed(kind(I, H), jacobian, head=False), T, B, I)
     assert found == forward(kind) + H * backward(kind)
 
 
@@ -127,7 +120,7 @@ def test_transforms_of_torch_func(kind, transform, device):
         return back(out)
 
     take = {"grad": grad, "vjp": vjp}[transform]
-    assert macs(device, lambda: Followed(kind(I, H), take, head=False), T, B, I) == forward(kind) + backward(kind)
+    assert macs(device, lambda: followed(kind(I, H), take, head=False), T, B, I) == forward(kind) + backward(kind)
     assert forward(nn.GRU) + backward(nn.GRU) == 1_824
 
 
@@ -146,24 +139,15 @@ def test_tangents(kind, device):
             return forward_ad.unpack_dual(layer(forward_ad.make_dual(x, x))[0]).tangent
 
     for take in (func, level):
-        found = macs(device, lambda take=take: Followed(kind(I, H), take, head=False), T, B, I)
+        found = macs(device, lambda take=take: followed(kind(I, H), take, head=False), T, B, I)
         assert found == forward(kind) + 2 * backward(kind)
-
-
-class Attends(nn.Module):
-    def __init__(self, take):
-        super().__init__()
-        self.take = take
-
-    def forward(self, q):
-        return self.take(q)
 
 
 @BOTH
 def test_attention_that_is_mapped_over_a_batch(device):
     """Two products of 5 x 5 positions of 4, of each of two examples."""
     mapped = torch.func.vmap(lambda q: F.scaled_dot_product_attention(q, q, q))
-    assert macs(device, lambda: Attends(mapped), 2, 1, 5, 4) == 2 * 2 * 5 * 5 * 4 == 400
+    assert macs(device, lambda: called(mapped), 2, 1, 5, 4) == 2 * 2 * 5 * 5 * 4 == 400
 
 
 @BOTH
@@ -176,7 +160,7 @@ def test_a_gradient_through_attention(device):
             query = q.detach().requires_grad_()
             return torch.autograd.grad(F.scaled_dot_product_attention(query, q, q).sum() + query.sum(), query)[0]
 
-    assert macs(device, lambda: Attends(gradient), 2, 3, 5, 4) == (4 if device == "meta" else 6) * product
+    assert macs(device, lambda: called(gradient), 2, 3, 5, 4) == (4 if device == "meta" else 6) * product
 
 
 @BOTH
@@ -187,7 +171,7 @@ def test_without_gradients_one_op_stands_for_a_call(device):
         with torch.enable_grad():
             return layer(x)[0]
 
-    make = lambda: Followed(nn.GRU(I, H).requires_grad_(False), detached)  # noqa: E731
+    make = lambda: followed(nn.GRU(I, H).requires_grad_(False), detached)  # noqa: E731
     ops = [op for op in tracing._record(Model(make, T, B, I), device).ops.values() if work_of(op).mac]
     assert [(op.op, work_of(op).mac) for op in ops] == [("aten.gru", forward(nn.GRU)), ("aten.addmm", HEAD)]
 

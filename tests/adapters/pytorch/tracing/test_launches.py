@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import sys
+from collections import OrderedDict
 from threading import Event, Thread
 from types import SimpleNamespace
 
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-
-from reconcile import count, run  # noqa: E402
-from reconcile.adapters.pytorch import trace as inference  # noqa: E402
-from reconcile.adapters.pytorch import training  # noqa: E402
-from reconcile.adapters.pytorch.compiled import SCRIPT, TORCHSCRIPT_RUNS_KERNELS  # noqa: E402
-from reconcile.adapters.pytorch.tracing import launches  # noqa: E402
-from reconcile.core.errors import NotInResult  # noqa: E402
-from tests.adapters.pytorch.tracing.test_numpy_crossings import net  # noqa: E402
-from tests.adapters.pytorch.training_models import Model  # noqa: E402
+from reconcile import count, run
+from reconcile.adapters.pytorch import trace as inference
+from reconcile.adapters.pytorch import training
+from reconcile.adapters.pytorch.compiled import SCRIPT, TORCHSCRIPT_RUNS_KERNELS
+from reconcile.adapters.pytorch.tracing import launches
+from reconcile.core.errors import NotInResult
+from tests.adapters.pytorch.tracing.test_numpy_crossings import net
+from tests.adapters.pytorch.training_models import Model
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
 
@@ -164,13 +163,8 @@ def script(*parts, fused):
     return module
 
 
-class Holder(nn.Module):
-    def __init__(self, part):
-        super().__init__()
-        self.part = part
-
-    def forward(self, x):
-        return self.part(x)
+def held(part):
+    return nn.Sequential(OrderedDict(part=part))
 
 
 @pytest.fixture
@@ -189,7 +183,7 @@ def problems(make):
 def test_kernels_of_torchscript_withhold_the_number(inside):
     def make():
         part = script(nn.Conv2d(3, 8, 3), nn.ReLU(), fused="optimize")
-        return Holder(part) if inside else part
+        return held(part) if inside else part
 
     layer = "part" if inside else ""
     assert problems(make)[0] == [(SCRIPT, layer, TORCHSCRIPT_RUNS_KERNELS % "prim::mkldnn_convolution")]
@@ -201,7 +195,7 @@ def test_convolutions_of_onednn_have_sizes_in_a_run(inside):
     part = script(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 4, 3, 2, 1, groups=2), fused="optimize")
     batch, _, height, width = IMAGE
     first, second = height * width * 8 * 3 * 9, -(-height // 2) * -(-width // 2) * 4 * 4 * 9
-    for model in (Holder(part) if inside else part, part):  # the module of the program is as it was
+    for model in (held(part) if inside else part, part):  # the module of the program is as it was
         done = run(torch=model, inputs=torch.ones(IMAGE), counters=["flop_counter"])
         assert done.result.traces[0].totals["matmul"] == 2 * batch * (first + second)
         assert done.exit_code == 0
@@ -212,12 +206,12 @@ def test_convolutions_of_onednn_have_sizes_in_a_run(inside):
 
 @pytest.mark.usefixtures("_onednn")
 def test_what_a_fuser_made_of_torchscript_is_told():
-    found, ops = problems(lambda: Holder(script(nn.Conv2d(3, 8, 3), nn.ReLU(), fused="warm")))
+    found, ops = problems(lambda: held(script(nn.Conv2d(3, 8, 3), nn.ReLU(), fused="warm")))
     assert found == [(SCRIPT, "part", TORCHSCRIPT_RUNS_KERNELS % "prim::oneDNNFusionGroup")]
     assert CONVOLUTION not in ops
 
 
 def test_torchscript_of_operators_alone_has_its_number():
-    found, ops = problems(lambda: Holder(script(nn.Conv2d(3, 8, 3), nn.ReLU(), fused="")))
+    found, ops = problems(lambda: held(script(nn.Conv2d(3, 8, 3), nn.ReLU(), fused="")))
     assert found == []
     assert CONVOLUTION in ops

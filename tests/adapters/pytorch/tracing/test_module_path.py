@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from reconcile.adapters.counters.flop_counter import capture  # noqa: E402
-from reconcile.adapters.pytorch.trace import trace  # noqa: E402
-from reconcile.adapters.pytorch.tracing.module_path import ModulePath  # noqa: E402
-from reconcile.adapters.pytorch.tracing.trace_notes import FAST_PATH  # noqa: E402
-from tests.own.test_torch_models import model_of  # noqa: E402
+from reconcile.adapters.counters.flop_counter import capture
+from reconcile.adapters.pytorch.trace import trace
+from reconcile.adapters.pytorch.tracing.module_path import ModulePath
+from reconcile.adapters.pytorch.tracing.trace_notes import FAST_PATH
+from tests.own.test_torch_models import model_of
 
 
 def model(heads=2):

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import pytest
+from collections import OrderedDict
 
-torch = pytest.importorskip("torch")
+import torch
 
-from reconcile.adapters.pytorch import trace as inference  # noqa: E402
-from reconcile.adapters.pytorch.tracing.numpy_crossings import keep_numbers  # noqa: E402
-from tests.adapters.pytorch.training_models import Model  # noqa: E402
+from reconcile.adapters.pytorch import trace as inference
+from reconcile.adapters.pytorch.tracing.numpy_crossings import keep_numbers
+from tests.adapters.counters.small_nets import called
+from tests.adapters.pytorch.training_models import Model
 
 
 def net(compute):
     """Two linear layers, with ``compute`` in a layer ``middle`` between them."""
-
-    class Middle(torch.nn.Module):
-        def forward(self, x):
-            return compute(x)
-
-    class Net(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.first, self.middle, self.last = torch.nn.Linear(6, 4), Middle(), torch.nn.Linear(4, 2)
-
-        def forward(self, x):
-            return self.last(self.middle(self.first(x)))
-
-    return Net
+    linear = torch.nn.Linear
+    return lambda: torch.nn.Sequential(OrderedDict(first=linear(6, 4), middle=called(compute), last=linear(4, 2)))
 
 
 def problems(compute):

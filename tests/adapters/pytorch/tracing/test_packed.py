@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
+from reconcile.adapters.counters.flop_counter.capture import capture
+from reconcile.adapters.pytorch import trace as inference
+from reconcile.align.alignment import Alignment
+from reconcile.core.conventions import MATMUL
+from reconcile.engine.ledger import reconcile_ledger
+from reconcile.work import work_of
+from tests.adapters.counters.small_nets import Does
+from tests.adapters.pytorch.training_models import Model, explained
+
 varlen = pytest.importorskip("torch.nn.attention.varlen")
 
-from reconcile.adapters.counters.flop_counter.capture import capture  # noqa: E402
-from reconcile.adapters.pytorch import trace as inference  # noqa: E402
-from reconcile.align.alignment import Alignment  # noqa: E402
-from reconcile.core.conventions import MATMUL  # noqa: E402
-from reconcile.engine.ledger import reconcile_ledger  # noqa: E402
-from reconcile.work import work_of  # noqa: E402
-from tests.adapters.pytorch.training_models import Model, explained  # noqa: E402
 
 HEADS, WIDTH, INNER = 4, 16, 24
 LENGTHS = (100, 60, 96)
@@ -22,22 +24,14 @@ PROJECTED = 2 * TOKENS * INNER * 3 * HEADS * WIDTH
 ATTENDED = 2 * 2 * HEADS * WIDTH * sum(n * n for n in LENGTHS)
 
 
-class Packed(torch.nn.Module):
-    def __init__(self, changed=None):
-        super().__init__()
-        self.qkv = torch.nn.Linear(INNER, 3 * HEADS * WIDTH, dtype=torch.bfloat16)
-        self.changed = changed
-
-    def forward(self, x):
-        q, k, v = self.qkv(x).view(len(x), 3, HEADS, WIDTH).unbind(1)
-        ends = torch.tensor([0, 100, 160, 256], dtype=torch.int32, device=x.device)
-        if self.changed:
-            ends = self.changed(ends)
+def packed(changed=lambda ends: ends):
+    def run(m, x):
+        q, k, v = m.qkv(x).view(len(x), 3, HEADS, WIDTH).unbind(1)
+        ends = changed(torch.tensor([0, 100, 160, 256], dtype=torch.int32, device=x.device))
         return varlen.varlen_attn(q, k, v, ends, ends, max(LENGTHS), max(LENGTHS))
 
-
-def packed(**options):
-    return Model(lambda: Packed(**options), TOKENS, INNER, optimizer="", dtype=torch.bfloat16)
+    make = lambda: Does(run, qkv=torch.nn.Linear(INNER, 3 * HEADS * WIDTH, dtype=torch.bfloat16))  # noqa: E731
+    return Model(make, TOKENS, INNER, optimizer="", dtype=torch.bfloat16)
 
 
 def test_lengths_that_the_program_wrote_are_known():

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import pytest
+import torch
+from torch import nn
+from torch.nn.attention.bias import CausalBias, causal_lower_right, causal_upper_left
+from torch.nn.functional import scaled_dot_product_attention
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-from torch.nn.attention.bias import CausalBias, causal_lower_right, causal_upper_left  # noqa: E402
-from torch.nn.functional import scaled_dot_product_attention  # noqa: E402
-
-import reconcile  # noqa: E402
+import reconcile
+from tests.adapters.counters.small_nets import called
 
 HEADS, QUERIES, KEYS, WIDE = 2, 3, 5, 4
 PRODUCTS = 2 * HEADS * QUERIES * KEYS * WIDE
 """Multiply-adds of the scores and of the values."""
 
 
-class Biased(nn.Module):
-    def __init__(self, make) -> None:
-        super().__init__()
-        self.make = make
-
-    def forward(self, query, key, value):
-        return scaled_dot_product_attention(query, key, value, attn_mask=self.make(QUERIES, KEYS))
+def biased(make) -> nn.Module:
+    return called(lambda *heads: scaled_dot_product_attention(*heads, attn_mask=make(QUERIES, KEYS)))
 
 
 def tensors(*, gradients: bool = False):
@@ -37,7 +31,7 @@ def mask(queries: int, keys: int):
 def test_a_bias_that_is_made_in_the_step_is_the_mask_that_it_stands_for():
     totals = []
     for make in (causal_lower_right, mask):
-        model = Biased(make)
+        model = biased(make)
         with reconcile.count(model) as step:
             out = model(*tensors(gradients=True))
             out.sum().backward()
@@ -50,16 +44,16 @@ def test_a_bias_that_is_made_in_the_step_is_the_mask_that_it_stands_for():
 @pytest.mark.parametrize("make", [causal_lower_right, causal_upper_left])
 def test_a_bias_of_a_class_of_its_own_is_counted_as_attention(make):
     inputs = tuple(tensors())
-    run = reconcile.run(torch=Biased(make), inputs=inputs, counters=["flop_counter"])
+    run = reconcile.run(torch=biased(make), inputs=inputs, counters=["flop_counter"])
     assert run.result.traces[0].totals["matmul"] == 2 * PRODUCTS
     with reconcile.count() as step:
-        Biased(make)(*inputs)
+        biased(make)(*inputs)
     assert step.result.traces[0].totals["matmul"] == 2 * PRODUCTS
 
 
 def test_an_upper_left_bias_is_a_causal_call():
     """Query i reads keys 0 to i: 1 + 2 + 3 pairs of each head."""
     run = reconcile.run(
-        torch=Biased(causal_upper_left), inputs=tuple(tensors()), counters=["flop_counter"], convention="causal"
+        torch=biased(causal_upper_left), inputs=tuple(tensors()), counters=["flop_counter"], convention="causal"
     )
     assert run.result.traces[0].totals["causal"] == 2 * 2 * HEADS * (1 + 2 + 3) * WIDE

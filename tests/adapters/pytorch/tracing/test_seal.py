@@ -9,19 +9,18 @@ import ctypes
 import io
 import random
 
+import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-np = pytest.importorskip("numpy")
-
-import reconcile  # noqa: E402
-from reconcile.adapters.pytorch import trace as inference  # noqa: E402
-from reconcile.adapters.pytorch import training  # noqa: E402
-from reconcile.adapters.pytorch.tracing import seal  # noqa: E402
-from reconcile.adapters.pytorch.tracing.seal import COMPUTED, FEW, Seal  # noqa: E402
-from reconcile.adapters.pytorch.tracing.tensor_memory import LARGE  # noqa: E402
-from reconcile.core.records import CALLED_ONCE, NOT_CALLED_AGAIN, POINTWISE  # noqa: E402
-from tests.adapters.pytorch.training_models import Model  # noqa: E402
+import reconcile
+from reconcile.adapters.pytorch import trace as inference
+from reconcile.adapters.pytorch import training
+from reconcile.adapters.pytorch.tracing import seal
+from reconcile.adapters.pytorch.tracing.seal import COMPUTED, FEW, Seal
+from reconcile.adapters.pytorch.tracing.tensor_memory import LARGE
+from reconcile.core.records import CALLED_ONCE, NOT_CALLED_AGAIN, POINTWISE
+from tests.adapters.pytorch.training_models import Model
 
 WEIGHT = np.linspace(-1, 1, 16, dtype=np.float32).reshape(4, 4)
 

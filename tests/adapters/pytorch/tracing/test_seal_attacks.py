@@ -19,20 +19,18 @@ from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
+from torch.utils import _python_dispatch
+from torch.utils.cpp_extension import include_paths, library_paths
 
-torch = pytest.importorskip("torch")
-np = pytest.importorskip("numpy")
-
-from torch.utils import _python_dispatch  # noqa: E402
-from torch.utils.cpp_extension import include_paths, library_paths  # noqa: E402
-
-from reconcile.core.conventions import BUILT_IN  # noqa: E402
-from reconcile.core.records import Trace  # noqa: E402
-from reconcile.core.work import UnknownWork  # noqa: E402
-from reconcile.work import work_of  # noqa: E402
-from tests.adapters.pytorch.tracing.test_seal import PASSES, WEIGHT, Middle, net, product  # noqa: E402
-from tests.adapters.pytorch.training_models import Model  # noqa: E402
+from reconcile.core.conventions import BUILT_IN
+from reconcile.core.records import Trace
+from reconcile.core.work import UnknownWork
+from reconcile.work import work_of
+from tests.adapters.pytorch.tracing.test_seal import PASSES, WEIGHT, Middle, net, product
+from tests.adapters.pytorch.training_models import Model
 
 MATRIX = torch.from_numpy(WEIGHT.copy())
 MATMUL = BUILT_IN["matmul"]

@@ -15,16 +15,15 @@ from threading import Thread, Timer, current_thread
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from reconcile.adapters.pytorch import trace as inference  # noqa: E402
-from reconcile.adapters.pytorch import training  # noqa: E402
-from reconcile.adapters.pytorch.phases import RAN_ON_ANOTHER_THREAD  # noqa: E402
-from reconcile.adapters.pytorch.tracing import unrecorded_work as elsewhere  # noqa: E402
-from reconcile.core.records import Trace  # noqa: E402
-from tests.adapters.pytorch.tracing.test_numpy_crossings import net  # noqa: E402
-from tests.adapters.pytorch.training_models import Model  # noqa: E402
+from reconcile.adapters.pytorch import trace as inference
+from reconcile.adapters.pytorch import training
+from reconcile.adapters.pytorch.phases import RAN_ON_ANOTHER_THREAD
+from reconcile.adapters.pytorch.tracing import unrecorded_work as elsewhere
+from reconcile.core.records import Trace
+from tests.adapters.pytorch.tracing.test_numpy_crossings import net
+from tests.adapters.pytorch.training_models import Model
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="processes are forked"),
@@ -242,7 +241,7 @@ def test_a_process_that_an_import_starts_is_no_work(tmp_path: Any, monkeypatch: 
     monkeypatch.syspath_prepend(tmp_path)
 
     def imports(x: Any) -> Any:
-        import asks_the_system  # type: ignore[import-not-found]
+        import asks_the_system
 
         assert asks_the_system
         return x

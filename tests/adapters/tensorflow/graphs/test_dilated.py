@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import tensorflow as tf
 
-from reconcile.adapters.tensorflow.model import quiet
 from reconcile.work import work_of
 from tests.adapters.tensorflow.training_steps import trace_call
-
-quiet()
-
-import tensorflow as tf  # noqa: E402
-
-pytestmark = pytest.mark.frameworks
 
 IN, OUT, TAPS = 2, 3, 2
 layers = tf.keras.layers

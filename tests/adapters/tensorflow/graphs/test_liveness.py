@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import tensorflow as tf
 
 from reconcile.adapters.tensorflow.graphs.graph import Scopes
 from reconcile.adapters.tensorflow.graphs.liveness import LOWERED
-from reconcile.adapters.tensorflow.model import quiet
 from reconcile.adapters.tensorflow.trace import Tracer, trace_function
-
-quiet()
-
-import tensorflow as tf  # noqa: E402
-
-pytestmark = pytest.mark.frameworks
 
 TURNS, WIDE = 3, 4
 SHAPE = (1, WIDE)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-from reconcile.adapters.counters.formulas.configured.cpu_values import values_on_cpu  # noqa: E402
-from reconcile.adapters.pytorch.tracing.numpy_crossings import keep_numbers  # noqa: E402
-
-pytestmark = pytest.mark.frameworks
+from reconcile.adapters.counters.formulas.configured.cpu_values import values_on_cpu
+from reconcile.adapters.pytorch.tracing.numpy_crossings import keep_numbers
 
 WIDTH, IMAGE, TOKENS = 4, 7, (7, 0, 7, 7, 0)
 

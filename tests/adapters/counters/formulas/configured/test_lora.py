@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
+from reconcile.adapters.counters.formulas.configured.lora import add_adapters
 from reconcile.adapters.shared.refusal import FactoryError
 from reconcile.core.causes import Cause
+from tests.adapters.counters.formulas.configured import test_packed_documents as plain
+from tests.adapters.counters.formulas.configured.test_packed_documents import PAIR, WEIGHTS, B, F, H, L, T, V
 from tests.adapters.counters.test_formulas import causes_of, causes_of_each
-
-torch = pytest.importorskip("torch")
-from reconcile.adapters.counters.formulas.configured.lora import add_adapters  # noqa: E402
-from tests.adapters.counters.formulas.configured import test_packed_documents as plain  # noqa: E402
-from tests.adapters.counters.formulas.configured.test_packed_documents import PAIR, WEIGHTS, B, F, H, L, T, V  # noqa: E402
-
-pytestmark = pytest.mark.frameworks
 
 R = 3
 TOKENS = B * T

@@ -6,16 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
+from reconcile.adapters.counters.formulas.configured.packed_documents import Documents
 from reconcile.core.causes import Cause
 from tests.adapters.counters.test_formulas import causes_of_each
 
-torch = pytest.importorskip("torch")
-from reconcile.adapters.counters.formulas.configured.packed_documents import Documents  # noqa: E402
-
 nn = torch.nn
-
-pytestmark = pytest.mark.frameworks
 
 B, L, H, N, F, V, WINDOW = 2, 2, 8, 2, 20, 16, 4
 LENGTHS = (5, 3, 5, 2)
@@ -31,7 +28,7 @@ LOST = 6 * PAIR * (T * T - SQUARES)
 TABLE = 6 * B * T * H * V
 
 
-class Block(nn.Module):  # type: ignore[name-defined, misc]
+class Block(nn.Module):
     """Attention on all pairs of a call, and a feed-forward."""
 
     def __init__(self) -> None:
@@ -45,7 +42,7 @@ class Block(nn.Module):  # type: ignore[name-defined, misc]
         return self.down(torch.relu(self.up(x)))
 
 
-class Decoder(nn.Module):  # type: ignore[name-defined, misc]
+class Decoder(nn.Module):
     def __init__(self, **stated: Any) -> None:
         super().__init__()
         sizes = {"num_hidden_layers": L, "hidden_size": H, "num_attention_heads": N, "intermediate_size": F}
