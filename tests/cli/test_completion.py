@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
         ("run --convention-f", ["--convention-file"]),
         ("run --model gru", ["gru_demo"]),
         ("run --counter th", ["thop"]),
-        ("run --to trace", ["trace@tf", "trace@torch", "trace@onnx", "trace@jax"]),
+        ("run --to trace", ["trace@tf", "trace@torch", "trace@onnx", "trace@tflite", "trace@jax"]),
         ("run --convention m", ["matmul"]),
         ("run --model nothing", []),
     ],

@@ -43,8 +43,7 @@ def run(
     reconcile run --torch package.module:Net --input 1,3,224,224
     reconcile run --model gru_demo --from tf.profiler@frozen --to thop
 
-    Your model is a class, a function that returns it, or a file. The statement leads from one counter to another, or to the work
-    that ran (trace@torch).
+    A model is a class, a function or a file; trace@torch is the work that ran.
 
     Exit codes: 0 reconciled, 1 unexplained or incomplete, 2 bad usage or input, 3 a counter failed,
     4 a defect of reconcile itself.
