@@ -59,17 +59,17 @@ def make_form(names: str, own: str, **makers: Callable[[Any], Any]) -> Form[Any]
     read_common, read_own = attrgetter(*common), attrgetter(*kept)
     to_make = [(index, makers[name]) for index, name in enumerate(kept) if name in makers]
 
-    def parts(record: Any) -> tuple[tuple[Any, ...], Sequence[Any]]:
+    def split_record(record: Any) -> tuple[tuple[Any, ...], Sequence[Any]]:
         values = list(read_own(record))
         for index, make in to_make:
             values[index] = make(values[index])
         return read_common(record), values
 
-    def shared(*values: Any) -> dict[str, Any]:
+    def make_shared(*values: Any) -> dict[str, Any]:
         made = {name: makers[name](x) if name in makers else x for name, x in zip(common, values, strict=True)}
         return {**dict.fromkeys(keys, OWN_VALUE), **made}
 
-    return Form(parts, shared)
+    return Form(split_record, make_shared)
 
 
 class LateRows(Generic[T]):
