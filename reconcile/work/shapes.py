@@ -96,3 +96,11 @@ def squares(op: Op, index: int = 0) -> tuple[int, int]:
     if len(sizes) < 2 or sizes[-1] != sizes[-2]:
         raise UnknownWork(f"{op.op} of {list(sizes)}, which is not a stack of square matrices")
     return prod(sizes[:-2]), sizes[-1]
+
+
+def shapes_by_sequence(op: Op, first: int = 0) -> list[tuple[tuple[int, ...], ...]]:
+    """The shapes of query, key and value, the inputs from ``first`` on; of nested tensors, those of each sequence."""
+    rows = op.attrs.get("rows")
+    if rows is None:
+        return [tuple(shape(op, first + place) for place in range(3))]
+    return [tuple(map(tuple, each)) for each in zip(*rows, strict=True)]

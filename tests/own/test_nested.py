@@ -44,8 +44,10 @@ def test_attention_within_each_sequence(layout: str) -> None:
     plain = [make("aten.scaled_dot_product_attention", [(2, n, 4)] * 3, [(2, n, 4)]) for n in LENGTHS]
     assert work_of(op) == sum(map(work_of, plain), Work())
     assert work_of(op).mac == 2 * 2 * 4 * sum(n * n for n in LENGTHS)
-    with pytest.raises(UnknownWork, match="of nested tensors"):
-        work_of(op._replace(op=op.op + "_backward"))
+    backward = op._replace(op=op.op + "_backward", attrs={**op.attrs, "needs": [True] * 3})
+    assert work_of(backward).mac == 2 * work_of(op).mac  # two products for each one of the forward pass
+    with pytest.raises(UnknownWork):
+        work_of(backward._replace(inputs=(*op.inputs, op.inputs[0]), attrs={**op.attrs, "needs": [True] * 4}))
 
 
 LONGEST, E, HEADS = 6, 8, 2

@@ -10,7 +10,7 @@ from ...core.records import Op
 from ...core.work import UnknownWork, Work, formula, prod
 from .. import attention
 from ..recurrent_gradients import Asked, Rows, gradients
-from ..shapes import attr, shape
+from ..shapes import attr, shape, shapes_by_sequence
 from .recurrent import library_mode
 
 ACTIVATIONS, WEIGHTS = "activations", "weights"
@@ -52,18 +52,22 @@ def _of_part(op: Op, activations: Work, weights: Work) -> Work:
 
 def _parts(op: Op, first: int, mask: tuple[int, ...] | None = None) -> dict[str, Work]:
     """The parts of the gradient of attention whose query, key and value are the inputs from ``first`` on."""
-    query, key, value = (shape(op, first + i) for i in range(3))
-    away = attention.count_discarded(query[-2], key[-2]) if op.attrs.get("is_causal") else 0
-    return attention.sdpa_gradient(query, key, value, mask, dropout=bool(op.attrs.get("dropout_p")), away=away)
+    parts: dict[str, Work] = {}
+    for query, key, value in shapes_by_sequence(op, first):
+        away = attention.count_discarded(query[-2], key[-2]) if op.attrs.get("is_causal") else 0
+        dropout = bool(op.attrs.get("dropout_p"))
+        for name, work in attention.sdpa_gradient(query, key, value, mask, dropout=dropout, away=away).items():
+            parts[name] = parts.get(name, Work()) + work
+    return parts
 
 
 @formula("aten.scaled_dot_product_attention_backward", source="attention.sdpa_gradient: autograd of ATen's math path")
 def _attention(op: Op) -> Work:
     # query, key, value[, mask]
-    if op.attrs.get("rows") is not None:
-        raise UnknownWork(f"{op.op} of nested tensors")
     needs = dict(zip((attention.QUERY, attention.KEY, attention.VALUE, attention.MASK), _needs(op), strict=False))
     mask = shape(op, 3) if needs.get(attention.MASK) else None
+    if mask is not None and op.attrs.get("rows") is not None:
+        raise UnknownWork(f"{op.op} of nested tensors with the gradient of a mask")
     parts = _parts(op, 0, mask)
     wanted = {name for name, need in needs.items() if need}
     if wanted - {attention.VALUE}:

@@ -13,7 +13,7 @@ from ...core.work import SINGLE_COMPONENTS, UnknownWork, Work, formulas, prod
 from .. import attention, normalization, pooling
 from ..contraction import dense, dots
 from ..elementwise import ADD, CMP, SHARED, reduction
-from ..shapes import attr, n_in, n_out, normalized_rows, out_shape, rows_along, shape, window
+from ..shapes import attr, n_in, n_out, normalized_rows, out_shape, rows_along, shape, shapes_by_sequence, window
 from .windows import adaptive_windows, windows
 
 
@@ -84,8 +84,7 @@ def _sdpa(op: Op) -> Work:
         raise UnknownWork(f"{op.op} with a given dropout mask")
     causal = bool(op.attrs.get("is_causal"))
     given = partial(attention.sdpa, masked=causal or len(op.inputs) > 3, dropout=bool(op.attrs.get("dropout_p")))
-    rows = op.attrs.get("rows")  # of nested tensors: the shapes of query, key and value, sequence by sequence
-    calls = [tuple(map(tuple, each)) for each in zip(*rows, strict=True)] if rows is not None else [_shapes(op)]
+    calls = shapes_by_sequence(op)
     away = [attention.count_discarded(query[-2], key[-2]) if causal else 0 for query, key, _ in calls]
     return sum((given(*each, away=masked) for each, masked in zip(calls, away, strict=True)), Work())
 

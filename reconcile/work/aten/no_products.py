@@ -1,4 +1,5 @@
-"""Operators of ATen and bitsandbytes without multiply-adds, whose other work depends on the data or a chosen algorithm, or has no formula here.
+"""Operators of ATen and bitsandbytes without multiply-adds, whose other work depends on the data or a chosen algorithm, or has no
+formula here.
 
 Under the convention `matmul` their work is known; under others the trace names them as unknown.
 """
