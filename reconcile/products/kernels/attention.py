@@ -7,7 +7,7 @@ from math import ceil
 
 from ...core.causes import Cause
 from .ncu import Launch
-from .tiles import Case, Product, up
+from .tiles import Case, Product, round_up
 
 
 def blocks(queries: int, keys: int, rows: int, columns: int, causal: bool) -> int:
@@ -41,9 +41,9 @@ def in_blocks(
         return None
     again = width if case.backward else 0
     if case.backward:  # q k and g v are sums over a width; the gradients of q, k and v have one as a side
-        whole = up(width, depth) + up(wide, depth) + 2 * up(width, side) + up(wide, side)
+        whole = round_up(width, depth) + round_up(wide, depth) + 2 * round_up(width, side) + round_up(wide, side)
     else:
-        whole = up(width, depth) + up(wide, side)
+        whole = round_up(width, depth) + round_up(wide, side)
     size = batch * heads * rows * columns
     every = size * blocks(queries, keys, rows, columns, False)
     made = size * blocks(queries, keys, rows, columns, case.masked > 0)

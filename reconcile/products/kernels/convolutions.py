@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from .ncu import Launch
-from .tiles import Case, Product, Shape, Tile, by_grid, padded_product, product, tile, up
+from .tiles import Case, Product, Shape, Tile, multiplies_whole_grid, padded_product, round_up, tile, tiled_product
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,17 @@ def implicit(launch: Launch, case: Case) -> Product | None:
 
 def _tiles(launch: Launch, t: Tile, rows: int, columns: int) -> int:
     """Positions of the results that the tiles have."""
-    return prod(launch.grid) * t.rows * t.columns if by_grid(launch) else up(rows, t.rows) * up(columns, t.columns)
+    return (
+        prod(launch.grid) * t.rows * t.columns
+        if multiplies_whole_grid(launch)
+        else round_up(rows, t.rows) * round_up(columns, t.columns)
+    )
 
 
 def _result(launch: Launch, s: Sizes, t: Tile) -> int:
     """Positions by channels, over taps and channels: the taps together with channels first, one by one with channels last."""
     first = "nchwkcrs" in launch.short
-    depth = up(s.taps * s.read, t.depth) if first else s.taps * up(_channels(launch, s.read), t.depth)
+    depth = round_up(s.taps * s.read, t.depth) if first else s.taps * round_up(_channels(launch, s.read), t.depth)
     return _tiles(launch, t, s.images * s.out, s.made) * depth
 
 
@@ -70,16 +74,16 @@ def _data(launch: Launch, s: Sizes, t: Tile) -> int | None:
     classes, rest = divmod(s.data, s.out)
     if rest:
         return None
-    depth = s.taps * up(s.made, t.depth)
-    if by_grid(launch):
+    depth = s.taps * round_up(s.made, t.depth)
+    if multiplies_whole_grid(launch):
         return prod(launch.grid) * t.rows * t.columns * depth // classes
-    return up(s.images * s.data // classes, t.rows) * up(s.read, t.columns) * depth
+    return round_up(s.images * s.data // classes, t.rows) * round_up(s.read, t.columns) * depth
 
 
 def _weights(launch: Launch, s: Sizes, t: Tile) -> int:
     """Channels by taps and channels, over positions, which may be split into parts of whole tiles."""
-    parts = 1 if by_grid(launch) else launch.grid[2]
-    depth = parts * up(ceil(s.images * s.out / parts), t.depth)
+    parts = 1 if multiplies_whole_grid(launch) else launch.grid[2]
+    depth = parts * round_up(ceil(s.images * s.out / parts), t.depth)
     return _tiles(launch, t, s.made, s.taps * _channels(launch, s.read)) * depth
 
 
@@ -87,7 +91,7 @@ def _channels(launch: Launch, channels: int) -> int:
     """Channels of data that lie last: cuDNN pads them to 16 bytes for CUTLASS."""
     if "cutlass" not in launch.name:
         return channels
-    return up(channels, 4 if "tfloat32" in launch.name or "s1688" in launch.name else 8)
+    return round_up(channels, 4 if "tfloat32" in launch.name or "s1688" in launch.name else 8)
 
 
 def pointwise(launch: Launch, case: Case) -> Product | None:
@@ -96,7 +100,7 @@ def pointwise(launch: Launch, case: Case) -> Product | None:
     if s is None or s.taps != 1 or s.data != s.out:
         return None
     if not case.backward:
-        return product(launch, s.images, s.made, s.out, s.read)
+        return tiled_product(launch, s.images, s.made, s.out, s.read)
     if case.before == 0:
-        return product(launch, s.images, s.read, s.out, s.made)
-    return product(launch, s.images, s.made, s.read, s.out) if case.before == 1 else None
+        return tiled_product(launch, s.images, s.read, s.out, s.made)
+    return tiled_product(launch, s.images, s.made, s.read, s.out) if case.before == 1 else None

@@ -6,7 +6,7 @@ from math import prod
 
 from ...core.causes import Cause
 from .ncu import Launch
-from .tiles import Case, Product, Shape, product
+from .tiles import Case, Product, Shape, tiled_product
 
 FORWARD_UPDATE = {4: 1, 3: 2, 1: 0}
 """Gates -> the multiply-adds of a unit's own update: c f + i g of an LSTM; r h and (1 - z) n + z h of a GRU."""
@@ -43,7 +43,7 @@ def products(launch: Launch, case: Case) -> Product | None:
         if case.before >= len(layers):
             return None
         wide, read = layers[case.before][0]
-        return product(launch, 1, rows, wide, read)
+        return tiled_product(launch, 1, rows, wide, read)
     (wide, read), (_, hidden) = layers[0]
     sequences = _sequences(case)
     each = (
@@ -52,7 +52,7 @@ def products(launch: Launch, case: Case) -> Product | None:
         (wide, hidden, rows - sequences),
         (wide, read, rows),
     )
-    return product(launch, 1, *each[case.before]) if sequences and case.before < len(each) else None
+    return tiled_product(launch, 1, *each[case.before]) if sequences and case.before < len(each) else None
 
 
 def persistent(launch: Launch, case: Case) -> Product | None:

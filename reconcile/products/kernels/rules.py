@@ -18,7 +18,7 @@ def _gemm_by_op(launch: Launch, case: Case) -> Product | None:
         return recurrent.products(launch, case)
     if case.op in ("aten.convolution", "aten.convolution_backward"):
         return convolutions.pointwise(launch, case)
-    return tiles.matrices(launch, case)
+    return tiles.matrix_product(launch, case)
 
 
 RECURRENT = ("aten.lstm", "aten.gru", "aten.rnn_tanh", "aten.rnn_relu", "aten._cudnn_rnn", "aten._cudnn_rnn_backward")
@@ -29,7 +29,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"flash_(fwd|bwd_dq_dk_dv)", attention.flash),
     (r"fmha_cutlass[FB]", attention.efficient),
     (r"RNN_blockPersist_[fb]p", recurrent.persistent),
-    (r"gemmSN|gemv|implicit_convolve_sgemm|conv_depthwise2d_forward", tiles.plain),
+    (r"gemmSN|gemv|implicit_convolve_sgemm|conv_depthwise2d_forward", tiles.unpadded_product),
     (r"gemm|nvjet", _gemm_by_op),
 )
 """Pattern of a kernel's name, and its rule: the first that matches holds."""

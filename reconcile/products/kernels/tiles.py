@@ -74,13 +74,13 @@ def tile(launch: Launch) -> Tile | None:
     return Tile(*map(int, found.groups())) if found else None
 
 
-def up(size: int, tile: int) -> int:
+def round_up(size: int, tile: int) -> int:
     """The size, rounded up to whole tiles."""
     return ceil(size / tile) * tile
 
 
-def by_grid(launch: Launch) -> bool:
-    """Whether every block of the grid multiplies a tile.
+def multiplies_whole_grid(launch: Launch) -> bool:
+    """Whether every block of the launched grid multiplies a tile, also those beyond the result.
 
     nvjet and the sm90 kernels round their tiles up to clusters and multiply those, too; spare blocks of CUTLASS end at once.
     """
@@ -92,13 +92,13 @@ def padded_product(share: int, macs: int, what: object) -> Product:
     return Product(share, ((Cause.TILE_PADDING, macs - share, f"tiles of {what}"),) if macs != share else ())
 
 
-def plain(_launch: Launch, case: Case) -> Product:
-    """Kernels whose threads multiply only the operands, without padding."""
+def unpadded_product(_launch: Launch, case: Case) -> Product:
+    """The product of a kernel whose threads multiply only the operands, without padding."""
     return Product(case.macs)
 
 
-def product(launch: Launch, batch: int, rows: int, columns: int, depth: int) -> Product | None:
-    """A product of matrices in tiles, one for each of a batch.
+def tiled_product(launch: Launch, batch: int, rows: int, columns: int, depth: int) -> Product | None:
+    """A product of matrices in whole tiles, one for each of a batch; None if the kernel's name gives no tile.
 
     cuBLAS computes the transposed result of PyTorch's: the first side of a tile lies along the columns. One product may be split
     along its depth into ``grid.z`` parts of whole tiles. A kernel of threads (FFMA) then scales each result of its tiles by one
@@ -112,23 +112,23 @@ def product(launch: Launch, batch: int, rows: int, columns: int, depth: int) -> 
     results = tiles * t.rows * t.columns
     if "_split_k_kernel" in launch.short:
         return Product(0, ((Cause.OUTSIDE_CONVENTION, results, RESULT_IS_SCALED),))
-    if by_grid(launch):
-        return padded_product(share, prod(launch.grid) * t.rows * t.columns * up(depth, t.depth), t)
+    if multiplies_whole_grid(launch):
+        return padded_product(share, prod(launch.grid) * t.rows * t.columns * round_up(depth, t.depth), t)
     parts = launch.grid[2] if batch == 1 and len(launch.grid) > 2 else 1
-    made = padded_product(share, results * parts * up(ceil(depth / parts), t.depth), t)
+    made = padded_product(share, results * parts * round_up(ceil(depth / parts), t.depth), t)
     scales = "_ffma_" in launch.short and parts == 1
     return Product(share, (*made.more, (Cause.OUTSIDE_CONVENTION, results, RESULT_IS_SCALED))) if scales else made
 
 
-def matrices(launch: Launch, case: Case) -> Product | None:
-    """The product of mm, addmm, linear, bmm or baddbmm."""
+def matrix_product(launch: Launch, case: Case) -> Product | None:
+    """The tiled product of mm, addmm, linear, bmm or baddbmm; None for any other operator."""
     shapes = [s for s in case.inputs if len(s) > 1]
     if len(shapes) < 2:
         return None
     left, right = shapes[-2:]
     if case.op in ("aten.mm", "aten.addmm", "aten.linear"):
         columns = right[0] if case.op == "aten.linear" else right[1]
-        return product(launch, 1, prod(left[:-1]), columns, left[-1])
+        return tiled_product(launch, 1, prod(left[:-1]), columns, left[-1])
     if case.op in ("aten.bmm", "aten.baddbmm"):
-        return product(launch, left[0], left[1], right[2], left[2])
+        return tiled_product(launch, left[0], left[1], right[2], left[2])
     return None
