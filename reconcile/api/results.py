@@ -159,9 +159,10 @@ class Found:
         """
         from ..core import atomic
         from ..core.errors import check_names
+        from ..core.option import CARDS, FORMATS
         from ..report import reports
 
-        check_names("format", formats, (*reports.FORMATS, *reports.CARDS))
+        check_names("format", formats, (*FORMATS, *CARDS))
         atomic.prepare(Path(folder))
         stem = name or reports.stem(self.result.model, pass_=self.result.pass_)
         return atomic.write(Path(folder), stem, reports.render(self.result, tuple(formats)))

@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 
 from ..core.errors import UsageError
 from ..core.escaping import quote_words
-from ..core.option import Group, Kind, Option, words
+from ..core.option import CARDS, FORMATS, PICTURES, Group, Kind, Option, words
 from ..launch.options import OPTIONS, PASSES, flags, known_options, model_options, taken_by
 from ..launch.options import TABLES as TABLES
 
@@ -38,10 +38,6 @@ def complete_values(names: Callable[[], Iterable[str]], *, files: bool = False) 
 
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-FORMATS = ("md", "csv", "json", "html")
-PICTURES = ("svg", "png")
-CARDS = ("card", "disclosure", "tex")
 
 
 class _Path(click.Path):

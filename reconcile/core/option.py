@@ -15,6 +15,12 @@ PYTEST = "flops.check"
 """What takes options: the commands of the core, the function in Python, the method of the pytest fixture. A command of a product
 names those that it takes (cli/options.py)."""
 
+FORMATS = ("md", "csv", "json", "html")
+"""The formats of the reports of a run."""
+PICTURES = ("svg", "png")
+CARDS = {"card": "card.yaml", "disclosure": "disclosure.json", "tex": "tex"}
+"""Formats for other documents (cards, disclosures, LaTeX), and their file name endings."""
+
 
 class Kind(Enum):
     """The kind of value that an option takes."""

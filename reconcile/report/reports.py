@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..core.atomic import safe
 from ..core.framework import pause_garbage_collection
+from ..core.option import CARDS, FORMATS, PICTURES
 from ..core.records import DECODE, PREFILL, TRAINING
 from ..core.results import Statement
 from ..engine.answer import Answer
@@ -15,10 +16,6 @@ from .csv import layers_csv, to_csv
 from .folds import MAX_UNFOLDED
 from .json import to_json
 
-FORMATS = ("md", "csv", "json", "html")
-PICTURES = ("svg", "png")
-CARDS = {"card": "card.yaml", "disclosure": "disclosure.json", "tex": "tex"}
-"""Formats for other documents (cards, disclosures, LaTeX), and their file name endings."""
 TABLE = "layers.csv"
 """File name ending of the table of every layer, beside the Markdown report of many layers."""
 PAGE_OPS = 200_000

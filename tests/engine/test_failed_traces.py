@@ -10,6 +10,7 @@ import pytest
 from reconcile.core.causes import State
 from reconcile.core.conventions import MATMUL, Conventions
 from reconcile.core.errors import EXIT_UNEXPLAINED
+from reconcile.core.option import FORMATS
 from reconcile.drift import baselines
 from reconcile.engine.answer import Answer
 from reconcile.engine.booking import flops_per_unit
@@ -46,8 +47,8 @@ def settled(failing: tuple[str, ...], *, aligned: bool = True) -> Answer:
 def test_every_report_is_written_and_names_what_failed(failing: tuple[str, ...], aligned: bool) -> None:
     result = settled(failing, aligned=aligned)
     assert result.exit_code == EXIT_UNEXPLAINED
-    written = reports.render(result, reports.FORMATS)
-    assert tuple(written) == reports.FORMATS
+    written = reports.render(result, FORMATS)
+    assert tuple(written) == FORMATS
     texts = {**{name: str(text) for name, text in written.items()}, "terminal": shown(result)}
     named = [SENTENCE, *(ledger.counter for ledger in result.ledgers)]
     lacking = {

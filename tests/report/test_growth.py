@@ -15,6 +15,7 @@ from reconcile.adapters.counters.bridge import Bridge, View
 from reconcile.adapters.counters.flop_counter.rules import bridge
 from reconcile.core import atomic
 from reconcile.core.conventions import BUILT_IN, Conventions
+from reconcile.core.option import FORMATS
 from reconcile.core.records import Trace
 from reconcile.engine import ledger as ledgers
 from reconcile.engine.answer import Answer
@@ -70,9 +71,9 @@ def test_four_times_the_ops_take_four_times_the_calls(what: str) -> None:
 
 def test_four_times_the_layers_take_four_times_the_calls() -> None:
     few, many = samples.grown(60), samples.grown(240)
-    reports.render(few, reports.FORMATS)
+    reports.render(few, FORMATS)
     few = samples.grown(60)
-    small, large = (calls(lambda result=result: reports.render(result, reports.FORMATS)) for result in (few, many))
+    small, large = (calls(lambda result=result: reports.render(result, FORMATS)) for result in (few, many))
     assert large < 4.4 * small
 
 

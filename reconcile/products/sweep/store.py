@@ -18,7 +18,8 @@ from typing import Any
 
 from ...core import atomic
 from ...core.errors import UsageError
-from ...report.reports import FORMATS, TABLE
+from ...core.option import FORMATS
+from ...report.reports import TABLE
 
 CELLS = "cells"
 LOCK = ".lock"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reconcile.core.errors import UsageError
+from reconcile.core.option import FORMATS
 from reconcile.engine.answer import Answer
 from reconcile.report import reports, view
 from reconcile.report.markdown import to_markdown
@@ -96,5 +97,5 @@ def test_pictures_that_lie_there_are_drawn_anew(
     (tmp_path / "toy.json").touch()
     assert reports.add_outdated_pictures(tmp_path, "toy", ("md",)) == ("md",)
     (tmp_path / "toy.waterfall.svg").touch()
-    assert reports.add_outdated_pictures(tmp_path, "toy", reports.FORMATS) == (*reports.FORMATS, *added)
+    assert reports.add_outdated_pictures(tmp_path, "toy", FORMATS) == (*FORMATS, *added)
     assert reports.add_outdated_pictures(tmp_path, "toy", ("md", "svg")) == ("md", "svg")
