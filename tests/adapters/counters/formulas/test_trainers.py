@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconcile.adapters.counters.formulas.table import FORMULAS
-from reconcile.adapters.counters.formulas.terms import PARAMETER, WHOLE, assume_facts
+from reconcile.adapters.counters.formulas.terms import PARAMETER, WHOLE, count_whole
 from reconcile.core.causes import Cause
 from tests.adapters.counters.formula_decoders import TOKENS, B, D, Decoder, F, H, K, L, N, T, V
 from tests.adapters.counters.test_formulas import causes_of, causes_of_each
@@ -118,9 +118,7 @@ def counted(formula: str, facts: dict[str, Any], layers: list[dict[str, Any]] | 
         assert term.kind != PARAMETER
         whole = term.kind in ("head", WHOLE)
         for own in [{}] if whole else layers or [{}] * facts["L"]:
-            now = {**facts, **own}
-            count = term.count(assume_facts(term, now, len(term.assumes)))
-            total += count * term.passes[1] * (1 if term.plain else 2)
+            total += count_whole(term, {**facts, **own}) * term.passes[1] * (1 if term.plain else 2)
     return total
 
 
