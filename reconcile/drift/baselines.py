@@ -41,7 +41,7 @@ MAKE_AGAIN_WITH_UPDATE = (
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """One take of a model: what the runner ``collected``, and the version of reconcile (``tool``) that wrote it."""
+    """The records of one run of a model, as the runner ``collected`` them, and the version of reconcile (``tool``)."""
 
     model: str
     environment: str
@@ -68,21 +68,21 @@ def versions(collected: Collected) -> dict[str, str]:
     return dict(sorted(by_package.items()))
 
 
-def file_of(folder: Path, model: str, environment: str = CURRENT, training: str = "") -> Path:
+def baseline_path(folder: Path, model: str, environment: str = CURRENT, training: str = "") -> Path:
     """The path of a model's baseline. ``model`` is a zoo name or a pair file, ``training`` the optimiser of a training step."""
     name = Path(model).stem if model.endswith(".py") else model
     return folder / safe(f"{name}-training-{training}" if training else name) / f"{safe(environment)}.json"
 
 
-def pass_of(collected: Collected) -> str:
+def describe_pass(collected: Collected) -> str:
     """The pass that was counted, in words."""
     training = collected.meta.get("training", "")
     return f"a training step with {training}" if training else "a call of the model"
 
 
 def dumps(collected: Collected, environment: str = CURRENT) -> str:
-    """A take as a JSON string; the same take gives the same string. An op or entry has a line of its own. In an environment of
-    pinned versions, where only a change of the model moves them, those of one layer share lines."""
+    """The records of a run as a JSON string; the same records give the same string. An op or entry has a line of its own. In an
+    environment of pinned versions, where only a change of the model moves them, those of one layer share lines."""
     meta = collected.meta
     records = [*collected.traces, *collected.ledgers]
     data = {
@@ -152,13 +152,15 @@ def _layer(member: Mapping[str, Any]) -> str | None:
 
 def load(path: Path) -> Baseline:
     """Read a baseline. Raises UsageError, which says what to do, if the file is missing, damaged, newer or something else."""
-    return _read_baseline(_json(path), path)
+    return _read_baseline(_read_file(path), path)
 
 
 def _read_baseline(data: Any, path: Path) -> Baseline:
     if not isinstance(data, dict) or data.get("kind") != KIND:
-        raise UsageError(f"{path} is not a baseline: it {_nature(data)}. Give a file that `reconcile check` wrote.")
-    _of_this_time(data, path)
+        raise UsageError(
+            f"{path} is not a baseline: it {_describe_kind(data)}. Give a file that `reconcile check` wrote."
+        )
+    _check_format(data, path)
     try:
         check_baseline(data, SCHEMA, RECORDS)
     except Malformed as error:
@@ -180,8 +182,8 @@ def _read_baseline(data: Any, path: Path) -> Baseline:
     return Baseline(model, data["environment"], data["tool"], collected)
 
 
-def _of_this_time(data: Mapping[str, Any], path: Path) -> None:
-    """Raises UsageError for a file, or a record in it, whose format this reconcile does not read."""
+def _check_format(data: Mapping[str, Any], path: Path) -> None:
+    """Raise UsageError for a file, or a record in it, whose format this reconcile does not read."""
     records = [r for kind in ("traces", "ledgers") if isinstance(data.get(kind), list) for r in data[kind]]
     formats = [("format", data.get("schema"), SCHEMA)]
     formats += [("record format", r.get("schema"), RECORDS) for r in records if isinstance(r, dict)]
@@ -209,7 +211,7 @@ def path_of_framework(path: Path, framework: str) -> Path:
 
 def load_any(path: Path) -> Baseline:
     """Read a baseline, or a single ledger as a worker writes it. Raises UsageError as ``load`` does."""
-    data = _json(path)
+    data = _read_file(path)
     if not isinstance(data, dict) or data.get("kind") != "ledger":
         return load(path)
     try:
@@ -221,11 +223,11 @@ def load_any(path: Path) -> Baseline:
     return Baseline("", "", "", Collected(meta, (), (ledger,)))
 
 
-def _json(path: Path) -> Any:
+def _read_file(path: Path) -> Any:
     return read_json(path, "the file", MAKE_AGAIN_WITH_UPDATE)
 
 
-def _nature(data: Any) -> str:
+def _describe_kind(data: Any) -> str:
     if isinstance(data, dict) and "statements" in data:
         return "is a report"
     if isinstance(data, dict) and data.get("kind") in ("trace", "ledger"):
@@ -233,14 +235,14 @@ def _nature(data: Any) -> str:
     return "is another kind of JSON file"
 
 
-def held_against(baseline: Baseline, path: Path, collected: Collected, *, params: bool = True) -> None:
+def check_comparable(baseline: Baseline, path: Path, collected: Collected, *, params: bool = True) -> None:
     """Raise UsageError if a baseline is of another model or pass, or (``params``) was taken with other parameters."""
     name = collected.meta["name"]
     if baseline.model != name:
         raise UsageError(f"{path} is a baseline of {baseline.model}, not of {name}. Give the baseline of {name}.")
-    if pass_of(baseline.collected) != pass_of(collected):
+    if describe_pass(baseline.collected) != describe_pass(collected):
         raise UsageError(
-            f"{path} is a baseline of {pass_of(baseline.collected)}, this run is {pass_of(collected)}. "
+            f"{path} is a baseline of {describe_pass(baseline.collected)}, this run is {describe_pass(collected)}. "
             f"Give the baseline of the same pass and optimizer (--pass, --optimizer, --against)."
         )
     before, now = baseline.collected.meta["params"], collected.meta["params"]
@@ -259,7 +261,7 @@ def held_against(baseline: Baseline, path: Path, collected: Collected, *, params
 def save(path: Path, collected: Collected, environment: str = CURRENT) -> Path | None:
     """Write a baseline. A baseline of other versions is kept beside it, and its new path is returned.
 
-    Raises UsageError if the file cannot be written, and for a take that could not be read again.
+    Raises UsageError if the file cannot be written, and for records that could not be read again.
     """
     text = dumps(collected, environment)
     try:

@@ -18,7 +18,7 @@ from ..launch.choose import checked_pair_path, formulas_of
 from ..launch.request import RunRequest
 from ..launch.runner import collect
 from ..launch.workers.supervisor import Event
-from .baselines import CURRENT, Baseline, held_against, load, load_any, pass_of, save, versions
+from .baselines import CURRENT, Baseline, check_comparable, describe_pass, load, load_any, save, versions
 from .changes import Drift
 from .compare import compare
 
@@ -70,7 +70,7 @@ def check(
 ) -> Checked:
     """Run a model and compare it with the baseline at ``path``; with ``update``, accept the results of the run.
 
-    ``remedy`` says how to take a baseline if there is none; ``take`` replaces the runner's way to run.
+    ``remedy`` says how to take a baseline if there is none; ``take`` runs the request in place of the runner's ``collect``.
     An environment without a baseline of its own is compared with the baseline of the current environment: this shows what an
     upgrade changes.
     Without counters in the request, those of the baseline run; with ``update``, all of them.
@@ -79,33 +79,33 @@ def check(
     """
     # an unknown name is reported before a missing baseline
     convention = conventions_of(request.convention, request.convention_files).chosen
-    lent = None if update else _find_lent(path, environment)
-    path = lent or path
+    current = None if update else _find_current_baseline(path, environment)
+    path = current or path
     old = load(path) if update and os.path.lexists(path) else None if update else _read_existing(request, path, remedy)
-    request = replace(request, counters=_counters(request, old, path, update))
+    request = replace(request, counters=_choose_counters(request, old, path, update))
     with formulas_of(request):
         asked = request.counters or (old.counters if old is not None else ())
         collected = without_absent((take or collect)(request, progress), asked)
         if old is not None:
-            held_against(old, path, collected, params=not update)
+            check_comparable(old, path, collected, params=not update)
         drift = (
             compare(_keep_requested(old.collected, request.counters), collected, convention)
             if old is not None
             else None
         )
-    if old is not None and drift is not None and lent is not None:
+    if old is not None and drift is not None and current is not None:
         drift = replace(
             drift, notes=(OF_CURRENT % (environment, ", ".join(map(" ".join, old.versions.items()))), *drift.notes)
         )
     done = Checked(path, collected, drift, find_failed(collected))
     if not update or done.failed or (drift is not None and drift.failed):
         return done
-    if old is not None and drift is not None and _same(old, drift, collected):
+    if old is not None and drift is not None and _is_unchanged(old, drift, collected):
         return replace(done, written=False)
     return replace(done, written=True, kept=save(path, collected, environment))
 
 
-def between(older: Path, newer: Path, request: RunRequest) -> Drift:
+def compare_files(older: Path, newer: Path, request: RunRequest) -> Drift:
     """The differences between two saved baselines, or two ledgers without traces, under the convention and with the formulas
     of the request. Raises UsageError if they cannot be compared."""
     # an unknown name is reported before errors in the files
@@ -113,10 +113,10 @@ def between(older: Path, newer: Path, request: RunRequest) -> Drift:
     old, new = load_any(older), load_any(newer)
     if old.model and new.model and old.model != new.model:
         raise UsageError(f"{older} is of {old.model} and {newer} of {new.model}. Give two files of the same model.")
-    if old.model and new.model and pass_of(old.collected) != pass_of(new.collected):
+    if old.model and new.model and describe_pass(old.collected) != describe_pass(new.collected):
         raise UsageError(
-            f"{older} is of {pass_of(old.collected)} and {newer} of {pass_of(new.collected)}: two different amounts of work. "
-            f"Give two files of the same pass and optimizer."
+            f"{older} is of {describe_pass(old.collected)} and {newer} of {describe_pass(new.collected)}: "
+            f"two different amounts of work. Give two files of the same pass and optimizer."
         )
     if not set(old.counters) & set(new.counters):
         raise UsageError(
@@ -136,8 +136,8 @@ def find_failed(collected: Collected) -> tuple[Missing, ...]:
 OF_CURRENT = "there is no baseline of %s yet: compared with the one of the current environment, taken on %s"
 
 
-def _find_lent(path: Path, environment: str) -> Path | None:
-    """The baseline of the current environment, where this one has none of its own."""
+def _find_current_baseline(path: Path, environment: str) -> Path | None:
+    """The path of the current environment's baseline, where ``environment`` has none of its own; otherwise None."""
     current = path.with_name(CURRENT + path.suffix)
     is_missing = environment != CURRENT and path.stem == safe(environment) and not os.path.lexists(path)
     return current if is_missing and os.path.lexists(current) else None
@@ -152,7 +152,7 @@ def _read_existing(request: RunRequest, path: Path, remedy: str) -> Baseline:
     return load(path)
 
 
-def _counters(request: RunRequest, old: Baseline | None, path: Path, update: bool) -> tuple[str, ...]:
+def _choose_counters(request: RunRequest, old: Baseline | None, path: Path, update: bool) -> tuple[str, ...]:
     """The counters to run. Raises UsageError if the requested counters do not fit the baseline."""
     if old is None:
         return request.counters
@@ -177,21 +177,21 @@ def _counters(request: RunRequest, old: Baseline | None, path: Path, update: boo
 
 
 def _keep_requested(collected: Collected, counters: tuple[str, ...]) -> Collected:
-    """The take without the ledgers of counters that were not requested."""
+    """The records without the ledgers of counters that were not requested."""
     kept = [
         r for r in collected.ledgers if not counters or (r.name if isinstance(r, Missing) else r.counter) in counters
     ]
     return replace(collected, ledgers=tuple(kept))
 
 
-def _same(old: Baseline, drift: Drift, collected: Collected) -> bool:
-    """Whether a new file would hold nothing new."""
+def _is_unchanged(old: Baseline, drift: Drift, collected: Collected) -> bool:
+    """Whether a baseline of this run would hold what the old one does."""
     same_counters = len(drift.counters) == len([r for r in collected.ledgers if not isinstance(r, Missing)])
-    same_meta = all(old.collected.meta[k] == _plain(collected.meta[k]) for k in ("params", "layers", "source"))
+    same_meta = all(old.collected.meta[k] == _as_json(collected.meta[k]) for k in ("params", "layers", "source"))
     return not (drift.moved or drift.renamed) and same_counters and same_meta and old.versions == versions(collected)
 
 
-def _plain(value: object) -> object:
+def _as_json(value: object) -> object:
     """The value after it was written to JSON and read back."""
     import json
 

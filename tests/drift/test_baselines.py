@@ -104,9 +104,9 @@ def test_other_versions_are_kept_the_same_ones_replaced(path: Path) -> None:
 
 def test_where_a_baseline_lies() -> None:
     folder = Path("b")
-    assert baselines.file_of(folder, "gru_demo") == folder / "gru_demo" / "current.json"
-    assert baselines.file_of(folder, "some/pair.py", "tf-1.12") == folder / "pair" / "tf-1.12.json"
-    assert baselines.file_of(folder, "../x", "../y").parent.parent == folder
+    assert baselines.baseline_path(folder, "gru_demo") == folder / "gru_demo" / "current.json"
+    assert baselines.baseline_path(folder, "some/pair.py", "tf-1.12") == folder / "pair" / "tf-1.12.json"
+    assert baselines.baseline_path(folder, "../x", "../y").parent.parent == folder
 
 
 REFUSED = {
@@ -166,14 +166,14 @@ def test_what_is_no_baseline_is_refused_with_what_to_do(path: Path, name: str) -
 def test_another_models_or_other_parameters_are_refused(path: Path) -> None:
     baselines.save(path, take())
     held = baselines.load(path)
-    baselines.held_against(held, path, take())
+    baselines.check_comparable(held, path, take())
     other = replace(take(), meta={**takes.META, "name": "other"})
     with pytest.raises(UsageError, match="is a baseline of toy, not of other"):
-        baselines.held_against(held, path, other)
+        baselines.check_comparable(held, path, other)
     wider = replace(take(), meta={**takes.META, "params": {"units": 7}})
     with pytest.raises(UsageError, match="was taken with units=96, this run has units=7"):
-        baselines.held_against(held, path, wider)
-    baselines.held_against(held, path, wider, params=False)
+        baselines.check_comparable(held, path, wider)
+    baselines.check_comparable(held, path, wider, params=False)
 
 
 def test_a_folder_that_cannot_be_written_to_is_said(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from reconcile.core.errors import UsageError, short
 from reconcile.core.user_files import MAX_DEPTH, Unsound, parse_json
 from reconcile.drift import baselines
-from reconcile.drift.check import between
+from reconcile.drift.check import compare_files
 from reconcile.launch.request import RunRequest
 from tests.drift.takes import put, take
 
@@ -33,7 +33,7 @@ def test_what_a_rule_cannot_read_is_a_sentence(tmp_path: Path, name: str) -> Non
     (tmp_path / "a.json").write_text(text)
     (tmp_path / "b.json").write_text(json.dumps(GOOD))
     with pytest.raises(UsageError) as error:
-        between(tmp_path / "a.json", tmp_path / "b.json", RunRequest())
+        compare_files(tmp_path / "a.json", tmp_path / "b.json", RunRequest())
     assert words in str(error.value)
 
 

@@ -139,7 +139,7 @@ def take(request, _progress):
 
 
 def check(request, folder, update=False, path=None):
-    path = path or baselines.file_of(folder, request.model, training=request.training)
+    path = path or baselines.baseline_path(folder, request.model, training=request.training)
     return checking.check(request, path, remedy="reconcile check --update", update=update, take=take)
 
 
@@ -147,7 +147,7 @@ def test_a_baseline_is_of_one_pass_and_optimizer(tmp_path):
     requests = {name: RunRequest("net", {}, training=name) for name in ("", "sgd", "adam")}
     for request in requests.values():
         assert check(request, tmp_path, update=True).written
-    paths = {name: baselines.file_of(tmp_path, "net", training=name) for name in requests}
+    paths = {name: baselines.baseline_path(tmp_path, "net", training=name) for name in requests}
     assert [str(p.relative_to(tmp_path)) for p in paths.values()] == [
         "net/current.json", "net-training-sgd/current.json", "net-training-adam/current.json",
     ]  # fmt: skip
@@ -159,8 +159,8 @@ def test_a_baseline_is_of_one_pass_and_optimizer(tmp_path):
                 with pytest.raises(UsageError, match="Give the baseline of the same pass and optimizer"):
                     check(request, tmp_path, path=path)
                 with pytest.raises(UsageError, match="two different amounts of work"):
-                    checking.between(paths[name], path, RunRequest())
-    assert not checking.between(paths["sgd"], paths["sgd"], RunRequest()).moved
+                    checking.compare_files(paths[name], path, RunRequest())
+    assert not checking.compare_files(paths["sgd"], paths["sgd"], RunRequest()).moved
 
 
 def test_the_plugin_keeps_the_passes_apart(tmp_path):

@@ -71,7 +71,7 @@ def check(
     from ...core.conventions import conventions_of
     from ...core.errors import UsageError
     from ...drift import ci_formats, github
-    from ...drift.baselines import file_of
+    from ...drift.baselines import baseline_path
     from ...drift.check import NoBaseline
     from ...drift.check import check as hold
     from ...drift.report import describe_check
@@ -100,7 +100,7 @@ def check(
     request = run_request(**asked)
     chosen = choose_environment(environment, file, with_, python, given)
     name = request.model or user_models.name_of(request.factories)
-    path = against or file_of(baselines, name, chosen.name, request.training)
+    path = against or baseline_path(baselines, name, chosen.name, request.training)
     accept = again(ctx, flags(lambda option: option.baseline) | {"--baselines"}, "--update", bare=False)
     meant = CURRENT if against else chosen.name  # a file that is named is the one that is meant
     take = collect_there(chosen)
@@ -156,12 +156,12 @@ def compare(
 
     Raises UsageError for files that do not compare.
     """
-    from ...drift.check import between
+    from ...drift.check import compare_files
     from ...drift.report import details, verdict
     from ...launch.request import run_request
 
     _only(ctx, {*OPTIONS_OF_FILES, "older", "newer", "total"})
-    drift = between(
+    drift = compare_files(
         older, newer, run_request(**{name: value for name, value in asked.items() if name in OPTIONS_OF_FILES})
     )
     if total is not None and not drift.failed:

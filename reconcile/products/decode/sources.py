@@ -47,7 +47,7 @@ def load_saved_sources(request: RunRequest, folders: Iterable[Path]) -> list[Sou
     """
     paths: dict[str, Path] = {}
     for folder in folders if request.model else ():
-        for path in baselines.file_of(folder, request.model).parent.glob("*.json"):
+        for path in baselines.baseline_path(folder, request.model).parent.glob("*.json"):
             paths.setdefault(path.stem, path)
     sources = []
     for stem, path in sorted(paths.items()):

@@ -318,7 +318,7 @@ def test_what_failed_is_told_and_the_saved_data_stands() -> None:
 
 
 def test_any_file_is_picked_up(tmp_path: Path) -> None:
-    path = baselines.file_of(tmp_path, "gru_demo", "anything")
+    path = baselines.baseline_path(tmp_path, "gru_demo", "anything")
     baselines.save(path, fresh(), "anything")
     (only,), _ = gather(data.request(), (tmp_path,), fresh=False)
     assert only.name == "anything"
