@@ -5,15 +5,15 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 
-from ...adapters.counters.bridge import Item, known_work, make_item, unknown_of
-from ...adapters.counters.rulebook import NotCounted, RuleBook
-from ...core.causes import Cause
-from ...core.conventions import Convention
-from ...core.records import Op
-from ...core.registry import frameworks, known_counters
-from ...core.results import Adjustment, Evidence
-from ...engine.booking import book
-from ...work import ZERO, Work, sum_works, work_of
+from ..adapters.counters.bridge import Item, known_work, make_item, unknown_of
+from ..adapters.counters.rulebook import NotCounted, RuleBook
+from ..core.causes import Cause
+from ..core.conventions import Convention
+from ..core.records import Op
+from ..core.registry import frameworks, known_counters
+from ..core.results import Adjustment, Evidence
+from ..engine.booking import book
+from ..work import ZERO, Work, sum_works, work_of
 
 
 def recompute(

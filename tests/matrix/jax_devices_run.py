@@ -19,10 +19,10 @@ from reconcile.adapters.shared.refusal import BeyondCounter, FactoryError
 from reconcile.core.records import UNENTERED
 from reconcile.engine.settle import Collected
 from reconcile.launch.request import run_request
-from reconcile.products.authors.recompute import recompute
 from reconcile.products.ranks.plan import Mesh
 from reconcile.products.ranks.ranked import Fold, Ranked, _answer
 from reconcile.products.ranks.world import Rank, World
+from reconcile.products.recompute import recompute
 from reconcile.worker.main import EMPTY
 
 LOOP = """HloModule m, num_partitions=4

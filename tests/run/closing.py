@@ -6,7 +6,7 @@ from reconcile.core.causes import State
 from reconcile.core.conventions import BUILT_IN, Conventions
 from reconcile.core.records import Ledger
 from reconcile.engine.settle import Collected, settle
-from reconcile.products.authors.recompute import recompute
+from reconcile.products.recompute import recompute
 
 
 def reconciles(collected: Collected) -> Collected:

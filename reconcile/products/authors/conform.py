@@ -27,7 +27,7 @@ from ...engine.settle import Collected, settle
 from ...launch.request import PASSES, RunRequest, run_request
 from ...launch.runner import collect
 from ...model_zoo.loading import load_pair, pair_path, zoo_names
-from .recompute import recompute
+from ..recompute import recompute
 
 ADDED = 1_000_003
 """The number that is added to an entry: a prime that no formula gives by chance."""

@@ -19,7 +19,7 @@ from reconcile.engine.settle import settle
 from reconcile.engine.traces import differences
 from reconcile.launch.in_process import collect_live
 from reconcile.launch.request import RunRequest
-from reconcile.products.authors.recompute import recompute
+from reconcile.products.recompute import recompute
 from reconcile.report.json import to_dict
 from reconcile.report.schema import schema
 from tests.adapters.counters import formula_decoders

@@ -12,7 +12,7 @@ from reconcile.core.causes import Cause, State
 from reconcile.core.conventions import ALL, MATMUL, Convention
 from reconcile.core.records import MAC, Entry, Ledger, Op, Sighting, Tensor
 from reconcile.engine.ledger import Reconciled
-from reconcile.products.authors.recompute import recompute
+from reconcile.products.recompute import recompute
 from tests.adapters.counters import records_by_hand as by_hand
 
 OLD = {"torch": "1.10.1", "thop": "0.0.31.post2001170342"}
