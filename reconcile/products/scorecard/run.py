@@ -169,7 +169,7 @@ def _alone(
     versions: dict[str, Mapping[str, str]] = {counter.name: {} for counter in counters}
     if not counters:
         return {}
-    with scratch("reconcile-scorecard-") as folder:
+    with scratch() as folder:
         for layer in layers:
             file = Path(folder, f"{layer}.py")
             file.write_text(ONE_LAYER.format(family=batch.family, layer=layer), encoding="utf-8")
