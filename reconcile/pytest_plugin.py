@@ -174,7 +174,7 @@ class Flops:
                 take = self._collect
             else:
                 path = self.baseline(name or type(model).__name__, pass_=pass_, optimizer=optimizer)
-                request, take = fixture.model_at_hand(model, inputs, path.stem, framework, params, asked)
+                request, take = fixture.request_for_model(model, inputs, path.stem, framework, params, asked)
                 path = path_of_framework(path, *request.factories)
             done = check(request, path, remedy=remedy, update=self.update, take=take)
         except UsageError as error:
@@ -221,7 +221,7 @@ class Flops:
                 found = self._collect_cached(request)
             else:
                 name = type(model).__name__
-                request, take = fixture.model_at_hand(model, inputs, name, framework, params, asked)
+                request, take = fixture.request_for_model(model, inputs, name, framework, params, asked)
                 found = take(request, lambda _event: None)
             traces = fixture.complete_traces(found, framework)
         except UsageError as error:

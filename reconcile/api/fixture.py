@@ -28,19 +28,18 @@ from ..work import load
 
 
 def pop_options(params: dict[str, Any], function: Callable[..., Any]) -> dict[str, Any]:
-    """Take the options that the fixture takes, and that the signature of this function of it does not spell, out of a pair's
-    parameters."""
+    """Take out of a pair's ``params`` and return those that are options of the fixture and no argument of its ``function``."""
     spelled = keywords_of(function)
     return {name: params.pop(name) for name in keywords_taken_by(PYTEST) if name in params and name not in spelled}
 
 
-def model_at_hand(
+def request_for_model(
     model: object, inputs: object, name: str, framework: str, params: Mapping[str, object], asked: Mapping[str, Any]
 ) -> tuple[RunRequest, Collect]:
     """The request for a model at hand, and what counts it in this process. Raises UsageError."""
     if params:
         raise UsageError(f"{', '.join(params)}: a model at hand has no parameters; give them to its class.")
-    framework = _framework(model, framework)
+    framework = _find_framework(model, framework)
     at_hand = None if isinstance(asked["optimizer"], str) else asked["optimizer"]
 
     def take(request: RunRequest, progress: Callable[[Event], None]) -> Collected:
@@ -49,7 +48,7 @@ def model_at_hand(
     return replace(run_request(**asked), factories={framework: name}), take
 
 
-def _framework(model: object, name: str) -> str:
+def _find_framework(model: object, name: str) -> str:
     """The framework of that ``name``, otherwise the imported one to which a model at hand belongs.
 
     Raises UsageError for a model of another framework, for one of none, and for one that several could call.
@@ -76,7 +75,7 @@ def _framework(model: object, name: str) -> str:
 
 
 def describe_for_test(error: Exception, function: Callable[..., Any]) -> str:
-    """The sentence of an error for a test that calls this function of the fixture: options as its keyword arguments."""
+    """The sentence of an error, with command-line options spelled as the keyword arguments of this function of the fixture."""
     return in_keywords(str(error), keywords_of(function))
 
 

@@ -3,8 +3,8 @@
 A statement starts with a row ``opening`` (its from_total), then has one row per adjustment, then ``residual`` (per
 layer, or a single 0): the amounts of its rows add up to the to_total. A statement without totals is one row
 without an amount; its state says why. ``phase`` is the phase of the ops of a line. If a trace has more phases than the
-forward one, its work by layer and phase is in rows ``work``, from nothing to the trace; a row without an amount is unknown
-work.
+forward one, its work by layer and phase is in rows ``work``, whose ``from`` is empty and whose ``to`` is the trace; a row without
+an amount is unknown work.
 
 ``layers_csv`` makes the table of every layer that comes with the Markdown report of a large model.
 """
@@ -72,14 +72,14 @@ def _rows(result: Answer) -> Iterator[tuple[object, ...]]:
     homes = {x.counter: x.framework for x in result.ledgers}
     for statement in result.statements:
         head = (result.model, statement.from_, statement.to)
-        for layer, op, counter, cause, amount, phase in _lines(statement, phases, homes):
+        for layer, op, counter, cause, amount, phase in _statement_lines(statement, phases, homes):
             yield (*head, layer, op, counter, cause, amount, UNIT, statement.state.value, phase)
     for trace in result.traces:
-        for layer, op, counter, cause, amount, phase in _work(result, trace):
+        for layer, op, counter, cause, amount, phase in _work_lines(result, trace):
             yield (result.model, "", trace.name, layer, op, counter, cause, amount, UNIT, trace.state.value, phase)
 
 
-def _lines(statement: Statement, phases: Mapping[str, str], homes: Mapping[str, str]) -> Iterator[Line]:
+def _statement_lines(statement: Statement, phases: Mapping[str, str], homes: Mapping[str, str]) -> Iterator[Line]:
     if statement.from_total is None or statement.residual is None:
         yield "", "", "", "", "", ""
         return
@@ -101,7 +101,7 @@ def _phase(line: Adjustment, phases: Mapping[str, str], homes: Mapping[str, str]
     return "+".join(phase for phase in PHASES if phase in names)
 
 
-def _work(result: Answer, trace: TraceResult) -> Iterator[Line]:
+def _work_lines(result: Answer, trace: TraceResult) -> Iterator[Line]:
     by_phase = result.phase_table(trace)
     for row in by_phase.rows if by_phase is not None else ():
         for phase in PHASES:

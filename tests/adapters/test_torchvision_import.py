@@ -33,7 +33,7 @@ if len(sys.argv) > 4:
 import torchvision
 if len(sys.argv) > 4:
     assert torch.ops.torchvision.nms(torch.zeros(1, 4), torch.ones(1), 2.0).tolist() == [3]
-assert [finder for finder in sys.meta_path if isinstance(finder, operators.Finder)] == []
+assert [finder for finder in sys.meta_path if isinstance(finder, operators.DeclaringFinder)] == []
 print(torch.ops.torchvision.deform_conv2d.default._schema)
 """
 

@@ -1,4 +1,4 @@
-"""Bridge from a ledger of ptflops to the PyTorch trace, for each of its backends, "pytorch" and "aten"."""
+"""Bridge from a ledger of ptflops to the PyTorch trace, for its backends "pytorch" and "aten"."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .rules import BOOK
 KNOWN = {rule.op.rpartition(".")[2] for rule in BOOK.rules()}
 """Names of functions that ptflops patches, and of ops that they are."""
 FUNCTIONS = {"torch.nn.functional": "functions", "torch": "products", "torch.Tensor": "products"}
-"""Where the functions are whose counts it adds without dividing them."""
+"""Where functions are whose counts ptflops adds without dividing them by the batch, and which sum each belongs to."""
 
 
 def bridge(view: View, trace: Trace) -> Bridge:
-    """Items of the backend that the ledger is of."""
+    """Items of ptflops@aten by op; of ptflops@pytorch by module and patched function, and one for the division by the batch."""
     if view.counter == "ptflops@aten":
         return bridge_ops(view, trace, BOOK, lambda op: f"{op.op} is not among the six ops of ptflops/aten_ops.py:109")
     calls = replace(view, sightings=tuple(s for s in view.sightings if s.op.op != AVERAGE))
     items = bridge_calls(calls, trace, FunctionCalls("ptflops", BOOK, _why_not)).items
-    return Bridge((*items, *(_division(s, calls) for s in view.sightings if s.op.op == AVERAGE)))
+    return Bridge((*items, *(_make_average_item(s, calls) for s in view.sightings if s.op.op == AVERAGE)))
 
 
 def _why_not(op: Op) -> tuple[Cause, str]:
@@ -34,8 +34,8 @@ def _why_not(op: Op) -> tuple[Cause, str]:
     return Cause.OP_NOT_COUNTED, f"ptflops neither hooks a module nor patches a function of {name}"
 
 
-def _division(sighting: Sighting, calls: View) -> Item:
-    """The division of the modules' counts by the batch, which was the first dimension of the first input."""
+def _make_average_item(sighting: Sighting, calls: View) -> Item:
+    """The item of what ptflops' total lacks of its calls, as it divides the sum over modules by the batch (rules.py: AVERAGE)."""
     sums = {"modules": 0, "functions": 0, "products": 0}
     for call in calls.sightings:
         if call.entry:

@@ -1,4 +1,4 @@
-"""Rules of torchscan: products at 2K - 1, biases and elementwise work; MACs: products at K, batch norms, pools. FLOP and MAC.
+"""Rules of torchscan's two numbers: FLOPs (products at 2K - 1, biases, elementwise) and MACs (products, batch norms, pools).
 
 F = torchscan/modules/flops.py, M = torchscan/modules/macs.py, lines of 0.2.0.  It goes by ``isinstance``, and looks at leaf
 modules and at nn.MultiheadAttention.  A formula that fails is a diagnostic in its report, and counts 0.
@@ -37,8 +37,8 @@ BOOK = RuleBook(
 ATTENTION = classes("activation", "MultiheadAttention")
 
 
-def formulas(ops: Sequence[str], flops: Compute, macs: Compute | None, source: str, formula: str) -> None:
-    """The rule of both numbers; without ``macs``, the second counts 0 and warns."""
+def register_rule(ops: Sequence[str], flops: Compute, macs: Compute | None, source: str, formula: str) -> None:
+    """Register the rule of both numbers for these ops; without ``macs``, torchscan counts 0 MACs and warns."""
 
     def compute(op: Op) -> Work:
         if op.attrs.get(HOLDS) and op.op not in ATTENTION:
@@ -66,7 +66,7 @@ def _linear(op: Op) -> Work:
     return dots(op.attrs["in_features"], out, op.given("bias"))
 
 
-formulas(
+register_rule(
     classes("linear", "Linear"),
     _linear,
     lambda op: Work(mac=op.attrs["in_features"] * elements_out(op)),
@@ -88,13 +88,13 @@ def _convolution_macs(op: Op) -> Work:
 
 
 def _padded_transposed(each: int, convolution: Compute) -> Compute:
-    """A transposed convolution: this many operations for the padding of each axis, and the convolution of its output."""
+    """The rule of a transposed convolution: that of a ``convolution``, and ``each`` operations for the padding of each axis."""
     return lambda op: convolution(op) + Work(add=each * len(op.attrs["kernel_size"]))
 
 
 CONVOLUTION_FORMULA = "(2 K - 1) O, and O with a bias; MACs: K O; K = prod(kernel) channels of the input / groups"
-formulas(classes("conv", "_ConvNd"), _convolution, _convolution_macs, "F:135, M:68", CONVOLUTION_FORMULA)
-formulas(
+register_rule(classes("conv", "_ConvNd"), _convolution, _convolution_macs, "F:135, M:68", CONVOLUTION_FORMULA)
+register_rule(
     classes("conv", "_ConvTransposeNd"),
     _padded_transposed(8, _convolution),
     _padded_transposed(4, _convolution_macs),
@@ -102,8 +102,8 @@ formulas(
     f"{CONVOLUTION_FORMULA}, though each input has its dot products; and 8 (MACs: 4) for each axis",
 )
 
-formulas(classes("linear", "Identity"), count_nothing, count_nothing, "F:32, M:33", "0")
-formulas(classes("flatten", "Flatten"), count_nothing, count_nothing, "F:32, M:33", "0")
+register_rule(classes("linear", "Identity"), count_nothing, count_nothing, "F:32, M:33", "0")
+register_rule(classes("flatten", "Flatten"), count_nothing, count_nothing, "F:32, M:33", "0")
 for _name, _flops, _line in (
     ("ReLU", per_input(cmp=1), "F:90"),
     ("ELU", per_input(cmp=2, special=1, mul=1, add=2), "F:96"),
@@ -112,14 +112,16 @@ for _name, _flops, _line in (
     ("Tanh", per_input(special=2, mul=1, add=2, div=1), "F:114"),
     ("Sigmoid", per_input(mul=1, special=1, add=1, div=1), "F:84"),
 ):
-    formulas(classes("activation", _name), _flops, count_nothing, f"{_line}, M:33", f"{sum(_flops(ONE))} N; MACs: 0")
+    register_rule(
+        classes("activation", _name), _flops, count_nothing, f"{_line}, M:33", f"{sum(_flops(ONE))} N; MACs: 0"
+    )
 
 
 def _dropout(op: Op) -> Work:
     return Work(special=elements_in(op)) if op.attrs["p"] > 0 else ZERO
 
 
-formulas(
+register_rule(
     classes("dropout", "Dropout"),
     _dropout,
     count_nothing,
@@ -134,7 +136,7 @@ def _batch_norm(op: Op) -> Work:
     return per_channel + Work(add=elements + scaled, div=elements, mul=scaled)
 
 
-formulas(
+register_rule(
     classes("batchnorm", "_BatchNorm"),
     _batch_norm,
     lambda op: Work(mul=elements_in(op) * (2 if op.attrs["affine"] else 1)),
@@ -150,7 +152,7 @@ def _layer_norm(op: Op) -> Work:
     return Work(add=3 * elements + rows + moved, mul=2 * elements + scaled, div=elements, special=rows)
 
 
-formulas(
+register_rule(
     classes("normalization", "LayerNorm"),
     _layer_norm,
     None,
@@ -170,7 +172,7 @@ for _name, _compute, _lines, _formula in (
     ("_AdaptiveMaxPoolNd", max_pool(shrunk_window), "F:187, M:119", "(window - 1) O"),
     ("_AdaptiveAvgPoolNd", _average_pool(shrunk_window), "F:196, M:128", "(window - 1 + axes) O"),
 ):
-    formulas(classes("pooling", _name), _compute, _compute, _lines, _formula)
+    register_rule(classes("pooling", _name), _compute, _compute, _lines, _formula)
 
 
 def _attention(op: Op) -> Work:
@@ -197,7 +199,7 @@ def _attention(op: Op) -> Work:
     return work + dots(width, prod(q[:-1]) * width, bool(op.attrs["out_bias"]))
 
 
-formulas(
+register_rule(
     ATTENTION,
     _attention,
     None,

@@ -1,4 +1,7 @@
-"""Bridge from an ultralytics-thop ledger to the PyTorch trace: first functions (function_bridge.py), then modules."""
+"""Bridge from an ultralytics-thop ledger to the PyTorch trace: first functions (function_bridge.py), then modules.
+
+A ledger of ``get_flops`` may be of a smaller image, multiplied by the ratio of the areas (extrapolation.py).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ HOOKS = Hooks("ultralytics-thop", BOOK, hides=False, containers=(), why_not=_why
 
 
 def bridge(view: View, trace: Trace) -> Bridge:
-    """Items of the full image; with the counts of a smaller one if the counter multiplied these by the area."""
+    """Items of the image that the trace ran; if the counter extrapolated from a smaller one, with the counts that this gave."""
     full = [s._replace(copies=1) for s in view.sightings if not s.copies]
     if not full:
         return Bridge(_items(view, trace))

@@ -103,7 +103,7 @@ def checks(
             continue
         settings = {"model": case.model, "overrides": dict(case.overrides), "counters": (counter,), "pass_": case.pass_}
         request = run_request(**settings)
-        yield case, list(_checks(case.title, take(request), elsewhere))
+        yield case, list(_check_case(case.title, take(request), elsewhere))
 
 
 def explain_nothing_counted(counter: str, checks: Sequence[Check], chosen: bool) -> str:
@@ -126,7 +126,7 @@ def explain_nothing_counted(counter: str, checks: Sequence[Check], chosen: bool)
     )
 
 
-def _checks(title: str, collected: Collected, elsewhere: bool) -> Iterator[Check]:
+def _check_case(title: str, collected: Collected, elsewhere: bool) -> Iterator[Check]:
     (ledger,) = collected.ledgers
     (trace,) = (t for t in collected.traces if t.framework == ledger.framework)
     if isinstance(trace, Missing):
@@ -147,15 +147,15 @@ def _checks(title: str, collected: Collected, elsewhere: bool) -> Iterator[Check
     yield Check(title, "entries add up to the total", differs, counted=counted)
     for convention in BUILT_IN.values():
         result = settle(collected, Conventions(convention))
-        yield Check(title, f"residual 0 ({convention.name})", _open(result))
+        yield Check(title, f"residual 0 ({convention.name})", _describe_unexplained(result))
         yield Check(
             title, f"amounts follow from evidence ({convention.name})", _find_unfounded_amount(result, collected)
         )
     yield Check(title, "a number added to an entry is the residual there", _find_fitted_entry(collected, ledger, trace))
 
 
-def _open(result: Answer) -> str:
-    """The first thing that is not explained."""
+def _describe_unexplained(result: Answer) -> str:
+    """What is not explained of the ledger, the first of it; '' if all is."""
     (ledger,) = result.ledgers
     if ledger.mismatches:
         first = ledger.mismatches[0]
@@ -175,7 +175,7 @@ def _open(result: Answer) -> str:
 
 
 def _find_unfounded_amount(result: Answer, collected: Collected) -> str:
-    """The first amount that does not follow from its evidence."""
+    """The first amount that does not follow from its evidence; '' if all do."""
     traces = [t for t in collected.traces if isinstance(t, Trace)]
     ledgers = [x for x in collected.ledgers if isinstance(x, Ledger)]
     ops = {f"{t.framework}:{op.id}": op for t in traces for op in t.ops}
@@ -192,7 +192,7 @@ def _find_unfounded_amount(result: Answer, collected: Collected) -> str:
 
 
 def _find_fitted_entry(collected: Collected, ledger: Ledger, trace: Trace) -> str:
-    """The first entry that an explanation depends on."""
+    """The first entry whose reported number an explanation depends on; '' if there is none."""
     align = collected.declared
     before = reconcile_ledger(ledger, trace, align, MATMUL)
     step = max(1, len(ledger.entries) // ENTRIES)

@@ -83,12 +83,12 @@ def llm(
     from ...core.errors import NotInResult, UsageError
     from ...report.document.terminal import show
     from . import report
-    from .request import framework, make_comparison, read_functions, read_request
+    from .request import formula_framework, make_comparison, read_functions, read_request
 
     sizes = {name: asked[name] for name in ("batch", "seq", "pass_")}
     others = [value for name, value in asked.items() if name not in sizes]
     asked["inputs"] = asked["inputs"] or None
-    there = collect_there(choose_environment(environment, file, with_, python, (framework(),)))
+    there = collect_there(choose_environment(environment, file, with_, python, (formula_framework(),)))
     if functions and there is not None:
         raise UsageError("--formula is called here, beside the model: leave --python, --with and --environment out.")
     own = read_functions(model, functions, **sizes, per=per, others=others)

@@ -23,7 +23,7 @@ from ...core.records import Trace
 from ...worker.process_guard import end_with
 from .functions.cells import Cell, fill_cell
 from .functions.explain import Functions, TakeTrace, refuse_functions
-from .request import find_source, framework, name_model
+from .request import find_source, formula_framework, name_model
 
 LAYERS = 4
 """The layers of a configuration that is a class's default: so many, or as many as have one of each kind."""
@@ -129,7 +129,7 @@ def find_versions() -> str:
     """The versions that are installed here: ``transformers 5.1.0, torch 2.13.0``."""
     from importlib import metadata
 
-    return ", ".join(f"{name} {metadata.version(name)}" for name in ("transformers", framework()))
+    return ", ".join(f"{name} {metadata.version(name)}" for name in ("transformers", formula_framework()))
 
 
 def run_forked(tasks: Mapping[str, Callable[[], Any]], jobs: int, limit: float) -> Iterator[tuple[str, Any, str]]:

@@ -30,8 +30,8 @@ SEQ = 2048
 """Tokens of a sequence, by default."""
 
 
-def framework() -> str:
-    """The framework of the formulas: that of language models."""
+def formula_framework() -> str:
+    """The name of the framework whose language models the published formulas are compared with."""
     from ...core.registry import known_counters
 
     return next(counter.framework for counter in known_counters().values() if counter.quoted)
@@ -70,7 +70,7 @@ def make_comparison(
 def read_functions(
     model: Any, given: Sequence[Any], *, batch: int | None, seq: int | None, pass_: str, per: str, others: Sequence[Any]
 ) -> Functions | None:
-    """The functions of one's own to explain, ``package.module:function``, ``file.py:function`` or one at hand; None for none.
+    """The user's functions to explain, ``package.module:function``, ``file.py:function`` or one at hand; None for none.
 
     ``per`` is "step" or "token", what they return FLOPs of; ``others`` are the further options of the step.
 
@@ -104,7 +104,7 @@ def read_functions(
 
     def trace(settings: Mapping[str, Any], batch: int, seq: int) -> Trace:
         made = factory(settings, Sizes(batch, seq))
-        (taken,) = collect_live({framework(): made}, None, request, lambda _event: None).traces
+        (taken,) = collect_live({formula_framework(): made}, None, request, lambda _event: None).traces
         if not isinstance(taken, Trace):
             raise UsageError(f"the model cannot be traced at other sizes: {taken.reason}.")
         return taken
@@ -160,18 +160,18 @@ def read_request(
             raise UsageError("the lengths of the documents are those of the sequence: leave --seq or --lengths out.")
         if lora and pass_ != "training":
             raise UsageError("adapters are trained: leave --lora or --pass out.")
-        documents = lengths_of(lengths or ())
-        sizes = Sizes(batch or 1, sum(documents) or seq or 0, documents, images or 0, pixels_of(image_size or ()))
-        wanted = adapters(lora)
+        documents = read_lengths(lengths or ())
+        sizes = Sizes(batch or 1, sum(documents) or seq or 0, documents, images or 0, read_image_size(image_size or ()))
+        wanted = read_lora(lora)
         if there is None:
-            return run_request(**options), *_here(factory(configuration, sizes, wanted), None)
+            return run_request(**options), *_in_process(factory(configuration, sizes, wanted), None)
         arguments = {
             "settings": settings_of(configuration),
             "sizes": astuple(sizes),
             "lora": wanted and astuple(wanted),
         }
         maker = f"{relative(make_model.__module__)}:{make_model.__name__}"  # as a worker names it
-        request = replace(run_request(**options), factories={framework(): maker}, arguments=arguments)
+        request = replace(run_request(**options), factories={formula_framework(): maker}, arguments=arguments)
         return request, name_model(configuration), there
     told = model if isinstance(model, str) else "a model"
     if batch or seq or lengths or images or image_size:
@@ -183,12 +183,12 @@ def read_request(
         )
     if isinstance(model, str):
         shapes = importable_models.shapes(inputs) if inputs is not None else ()
-        which = framework() if ":" in model else "model"
+        which = formula_framework() if ":" in model else "model"
         if shapes and which == "model":
             raise UsageError(f"{model} has inputs of its own: leave --input out.")
         request = run_request(**options, inputs=shapes, **{which: model})
         return replace(request, paths=paths or request.paths), model, there or runner.collect
-    return run_request(**options), *_here(model, inputs)
+    return run_request(**options), *_in_process(model, inputs)
 
 
 def read_sizes(given: Any, sep: str = ",") -> tuple[int, ...] | None:
@@ -201,7 +201,7 @@ def read_sizes(given: Any, sep: str = ",") -> tuple[int, ...] | None:
     return sizes if all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in sizes) else None
 
 
-def lengths_of(given: Any) -> tuple[int, ...]:
+def read_lengths(given: Any) -> tuple[int, ...]:
     """The lengths of documents, of one if a number is given. Raises UsageError for anything but whole numbers above 0."""
     lengths = read_sizes(given)
     if lengths is None:
@@ -209,7 +209,7 @@ def lengths_of(given: Any) -> tuple[int, ...]:
     return lengths
 
 
-def pixels_of(given: Any) -> tuple[int, ...]:
+def read_image_size(given: Any) -> tuple[int, ...]:
     """The height and width of an image; one number of a text is both. Raises UsageError for anything else."""
     sides = read_sizes(given, "x")
     sides = sides * 2 if sides and isinstance(given, str) and len(sides) == 1 else sides
@@ -242,16 +242,16 @@ def find_source(model: Any) -> Path | Mapping[str, Any] | None:
     return path if isinstance(model, Path) or path.suffix == ".json" else None
 
 
-def _here(model: Any, inputs: Any) -> tuple[str, Take]:
-    """The name of a model at hand, and how to run it here."""
+def _in_process(model: Any, inputs: Any) -> tuple[str, Take]:
+    """The name of a model at hand, and the function that runs a request for it in this process."""
     from ...launch.in_process import collect_live
 
     name = getattr(model, "__name__", None) or type(model).__name__
-    return name, lambda asked, tell: collect_live({framework(): model}, inputs, asked, tell)
+    return name, lambda asked, tell: collect_live({formula_framework(): model}, inputs, asked, tell)
 
 
-def adapters(text: str) -> Lora | None:
-    """What ``--lora`` asks for, such as ``16`` or ``16:q_proj,v_proj``. Raises UsageError for anything else."""
+def read_lora(text: str) -> Lora | None:
+    """What ``--lora`` asks for: a rank, or ``16:q_proj,v_proj`` with modules. Raises UsageError for anything else."""
     from ...adapters.counters.formulas.configured.config_source import Lora
 
     rank, colon, names = text.partition(":")

@@ -16,7 +16,7 @@ from reconcile.engine.settle import Collected
 from reconcile.products.authors import conform
 from reconcile.products.authors.conform import (
     Check,
-    _checks,
+    _check_case,
     explain_nothing_counted,
 )
 
@@ -39,7 +39,7 @@ def test_a_model_that_another_environment_cannot_make_is_skipped(
     elsewhere: bool, traced: str, counted: str, marks: tuple[bool, bool]
 ) -> None:
     collected = SimpleNamespace(ledgers=[missing("mine", counted)], traces=[missing("trace@tf", traced)])
-    (check,) = _checks("family_norm", collected, elsewhere)  # type: ignore[arg-type]
+    (check,) = _check_case("family_norm", collected, elsewhere)  # type: ignore[arg-type]
     assert (bool(check.problem), bool(check.skipped)) == marks
     assert NO_LAYER in check.problem + check.skipped
 
@@ -71,17 +71,17 @@ def test_a_ledger_of_zeroes_counts_nothing(
 ) -> None:
     entries = tuple(Entry(str(index), "", "MatMul", value, 1) for index, value in enumerate(values))
     ledger = Ledger("mine", "tf", FLOP, "graph", {}, sum(values), entries, (), {}, ())
-    for check in ("_open", "_find_unfounded_amount", "_find_fitted_entry", "settle"):
+    for check in ("_describe_unexplained", "_find_unfounded_amount", "_find_fitted_entry", "settle"):
         monkeypatch.setattr(conform, check, lambda *_: "")
     collected = Collected({}, (Trace("tf", {}, "graph", (), (), (), (), ()),), (ledger,))
-    assert bool([check for check in _checks("conv1x1", collected, False) if check.counted]) is counted
+    assert bool([check for check in _check_case("conv1x1", collected, False) if check.counted]) is counted
 
 
 @pytest.mark.parametrize(("arguments", "exit_code"), [(("--pass", "training"), 0), (("--case", "conv1x1"), 0), ((), 1)])
 def test_its_exit_code(arguments: tuple[str, ...], exit_code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A counter that refuses: no failure of cases that a user chose, and no conformance of one that refuses everything."""
     monkeypatch.setattr(
-        conform, "_checks", lambda title, *_: iter([Check(title, "reports", skipped="it takes no bytes")])
+        conform, "_check_case", lambda title, *_: iter([Check(title, "reports", skipped="it takes no bytes")])
     )
     monkeypatch.setattr("reconcile.launch.environments.runs.collect_in", lambda *_: lambda *_: None)
     monkeypatch.setattr(conform, "families", lambda _counter: ("conv1x1",))
@@ -99,7 +99,7 @@ def test_a_counter_of_no_family_gets_networks(counts: str, cases: int, monkeypat
         counted = title.startswith(counts)
         yield Check(title, "reports", skipped="" if counted else "it takes no bytes", counted=counted)
 
-    monkeypatch.setattr(conform, "_checks", checked)
+    monkeypatch.setattr(conform, "_check_case", checked)
     monkeypatch.setattr("reconcile.launch.environments.runs.collect_in", lambda *_: lambda *_: None)
     monkeypatch.setattr(conform, "families", lambda _counter: ("family_dense",))
     done = CliRunner().invoke(cli, ["counter", "conform", "thop"])

@@ -38,10 +38,10 @@ SCHEMAS = (
 )
 """As torchvision 0.28 registers them (torchvision/csrc/ops/*.cpp)."""
 _kept: list[Any] = []
-"""A library's operators are gone when it is."""
+"""Holds the torch.library.Library: when it is deleted, its operators are gone."""
 
 
-class Finder:
+class DeclaringFinder:
     """Declares the operators when torchvision is imported, and finds nothing itself."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
@@ -51,16 +51,16 @@ class Finder:
         sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not self]
         spec = importlib.machinery.PathFinder.find_spec(name)
         if spec is not None and spec.origin:
-            declare(os.path.dirname(spec.origin))
+            declare_operators(os.path.dirname(spec.origin))
 
 
 def watch() -> None:
-    """From now on, torchvision can be imported beside a PyTorch that its library was not built for."""
-    if PACKAGE not in sys.modules and not any(isinstance(finder, Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, Finder())
+    """Have the operators declared when torchvision is imported (Framework.declared_by), where its library does not load."""
+    if PACKAGE not in sys.modules and not any(isinstance(finder, DeclaringFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, DeclaringFinder())
 
 
-def declare(folder: str) -> None:
+def declare_operators(folder: str) -> None:
     """Load the library in torchvision's folder, as torchvision will do, or declare its operators if that fails."""
     import torch
 
@@ -89,7 +89,7 @@ def declare(folder: str) -> None:
 
 
 def _take_for_loaded(paths: list[str]) -> None:
-    """Have torchvision find that these libraries load: it tries again (torchvision/extension.py)."""
+    """Make ``torch.ops.load_library`` do nothing for these paths: torchvision loads them again (torchvision/extension.py)."""
     import torch
 
     load = torch.ops.load_library
