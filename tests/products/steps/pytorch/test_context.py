@@ -9,9 +9,9 @@ import torch
 
 import reconcile
 from reconcile.core.records import FORWARD, INPUT_GRADIENT, LOSS, OPTIMIZER, WEIGHT_GRADIENT
-from tests.adapters.pytorch.steps.cases import CASES, own_function
 from tests.products.steps import nets
 from tests.products.steps.nets import FIRST, OUT, ROWS, SECOND, TOKENS, D, by_hand, counted, phases, rows
+from tests.products.steps.pytorch.cases import CASES, own_function
 
 
 def made() -> tuple[nets.Transformer, torch.optim.Optimizer]:
