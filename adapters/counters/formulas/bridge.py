@@ -31,7 +31,7 @@ from .parameter_products import (
 from .parameter_products import was_read as met_in
 from .rules import BOOK
 from .table import parts
-from .terms import AGAIN, ATTENTION, HEAD, KINDS, PARAMETER, WEIGHTS, WINDOW, Term
+from .terms import ATTENTION, HEAD, KINDS, PARAMETER, RECOMPUTED, WEIGHTS, WINDOW, Term
 from .trace_products import PRODUCTS_ONLY, read_trace
 
 REST = tuple(name for name in COMPONENTS if name not in ("mac", "accumulators"))
@@ -104,7 +104,7 @@ class _Terms:
     def _term(self, term: Term, term_parts: Parts) -> list[Item]:
         base, cause = term_parts[0]
         facts, passes = base.op.attrs, int(base.op.attrs["passes"])
-        if term.kind == AGAIN:
+        if term.kind == RECOMPUTED:
             return self._again(base, passes) if passes and self._count_by_rule(base) else []
         if term.cause:
             return [self._make_item([base], passes, (), cause)] if self._count_by_rule(base) else []

@@ -32,11 +32,11 @@ from .terms import (
     Facts,
     Refusal,
     Term,
+    assume,
     attention,
+    count_twice_pairs,
     count_whole,
-    differ,
     formula,
-    halves,
 )
 
 
@@ -71,7 +71,7 @@ def window_of_chosen(facts: Facts) -> Facts:
     if not facts.get("topk"):
         return {}
     own = dict(facts, window=facts["topk"])
-    return dict(halves(own, lambda n, keys: 2 * n * keys), window=own["window"])
+    return dict(count_twice_pairs(own, lambda n, keys: 2 * n * keys), window=own["window"])
 
 
 def exceeds_chosen(facts: Facts) -> bool:
@@ -79,7 +79,7 @@ def exceeds_chosen(facts: Facts) -> bool:
     return bool(facts.get("topk")) and int(facts["T"]) > int(facts["topk"])
 
 
-SCHEDULE = differ(
+SCHEDULE = assume(
     "schedule",
     lambda f: {"indexed": has_scheduled_indexer(f, int(f["index"]) + 1)},
     "an indexer in the layers that index_topk_freq and index_skip_topk_offset name",
@@ -95,12 +95,12 @@ CHOSEN = Assumption(
 )
 LONG_CHOSEN = CHOSEN.when(exceeds_chosen)
 CHOSEN_HALF = LOCAL_HALF._replace(formula="attention on T^2 / 2 of the T^2 pairs; with k keys chosen, T k - k^2 / 2")
-ABSORBED = differ(
+ABSORBED = assume(
     "absorbed",
     lambda f: {"dqk": int(f["rkv"]) + int(f["drope"]), "dv": f["rkv"]},
     "keys as wide as the latent and the rotary part, values as wide as the latent: the weights are absorbed",
 ).when(lambda f: f.get("topk") and f.get("rkv"))
-EVERY_LAYER = differ(
+EVERY_LAYER = assume(
     "every layer",
     lambda f: {"indexed": bool(f.get("topk"))},
     "an indexer in every layer, whatever the configuration says",

@@ -26,9 +26,9 @@ from .terms import (
     Facts,
     Refusal,
     Term,
+    assume,
     count_full_attention,
-    differ,
-    every,
+    count_parameter,
     formula,
 )
 
@@ -44,7 +44,7 @@ KAPLAN = "arXiv:2001.08361 table 1"
 PALM = "arXiv:2204.02311 appendix B"
 CHINCHILLA = "arXiv:2203.15556 appendix F"
 
-ONE_PRODUCT = differ(
+ONE_PRODUCT = assume(
     "one product", lambda f: {"dqk": f["d"], "dv": 0}, "head_dim once, for one of attention's two products"
 )
 ELEMENTS = Assumption(
@@ -103,7 +103,7 @@ PAPERS = {
         "Kaplan et al. 2020, table 1: 2 N + 2 L T q per token, N the matrices of the layers",
         Term(
             PARAMETER,
-            lambda f: every(f) if f["inside"] and len(f["shape"]) > 1 else 0,
+            lambda f: count_parameter(f) if f["inside"] and len(f["shape"]) > 1 else 0,
             "numel B T of a matrix inside a layer",
             KAPLAN,
         ),
@@ -135,7 +135,7 @@ PAPERS = {
         "nanoGPT, estimate_mfu: 6 N + 12 L n (h // n) T per token, N without the position table",
         Term(
             PARAMETER,
-            lambda f: 0 if f["embedding"] and f["positions"] else every(f),
+            lambda f: 0 if f["embedding"] and f["positions"] else count_parameter(f),
             "numel B T; 0 for the position table",
             NANOGPT + ":150-160, 293-297",
             (ALL_EXPERTS,),
@@ -146,7 +146,7 @@ PAPERS = {
         "torchtitan: 6 (N - embeddings unless tied, active experts) + 6 L n (d_qk + d_v) T per token",
         Term(
             PARAMETER,
-            lambda f: 0 if f["embedding"] and not f["tied"] else every(f),
+            lambda f: 0 if f["embedding"] and not f["tied"] else count_parameter(f),
             "numel B T; 0 for every table if none is tied; experts times a / E",
             TITAN + ":434-456, 511-533",
         ),

@@ -31,10 +31,10 @@ ATTENTION = "attention"
 HEAD = "head"
 WHOLE = "whole"
 LAYER = "layer"
-AGAIN = "recomputation"
+RECOMPUTED = "recomputation"
 INDEXER = "indexer"
 SCORES = "scores"
-KINDS = (AGAIN, PARAMETER, WEIGHTS, ROUTER, INDEXER, SCORES, ATTENTION, HEAD, LAYER, WHOLE)
+KINDS = (RECOMPUTED, PARAMETER, WEIGHTS, ROUTER, INDEXER, SCORES, ATTENTION, HEAD, LAYER, WHOLE)
 """Terms: the recomputation of a layer; one parameter; the weights of one layer; its router; its indexer's weights and scores; its
 attention products; the head; and what stands for no product, in each layer and once."""
 
@@ -54,7 +54,7 @@ class Assumption(NamedTuple):
     formula: str
 
     def when(self, holds: Callable[[Facts], Any], words: str = "") -> Assumption:
-        """The assumption where this holds, and none elsewhere; ``words`` say so in print, behind the reason."""
+        """The assumption where this holds, and none elsewhere; ``words`` are added to its printed formula and say where."""
         return self._replace(facts=lambda f: self.facts(f) if holds(f) else {}, formula=self.formula + words)
 
 
@@ -160,8 +160,8 @@ def count_whole(term: Term, facts: Facts) -> int:
 # parameters
 
 
-def every(facts: Facts) -> int:
-    """Each parameter once per token; of the routed experts the active ones, unless ``a`` is assumed to be all of them."""
+def count_parameter(facts: Facts) -> int:
+    """A parameter's elements once per token; of routed experts a / E of them, unless ``a`` is assumed to be all of them."""
     count = int(facts["numel"]) * int(facts["tokens"])
     return count * int(facts["a"]) // int(facts["E"]) if facts["routed"] else count
 
@@ -171,17 +171,19 @@ def is_untied(facts: Facts) -> bool:
     return bool(facts["embedding"]) and len(facts["owners"]) == 1
 
 
-EVERY_PARAMETER = Term(PARAMETER, every, "numel B T")
+EVERY_PARAMETER = Term(PARAMETER, count_parameter, "numel B T")
 WITHOUT_TABLES = Term(
-    PARAMETER, lambda f: 0 if f["embedding"] else every(f), "numel B T; 0 for a weight of nn.Embedding"
+    PARAMETER, lambda f: 0 if f["embedding"] else count_parameter(f), "numel B T; 0 for a weight of nn.Embedding"
 )
 UNTIED_FORMULA = "numel B T; 0 for an untied table"
-WITHOUT_UNTIED = Term(PARAMETER, lambda f: 0 if is_untied(f) else every(f), UNTIED_FORMULA + "; experts times a / E")
+WITHOUT_UNTIED = Term(
+    PARAMETER, lambda f: 0 if is_untied(f) else count_parameter(f), UNTIED_FORMULA + "; experts times a / E"
+)
 
 # products
 
 
-def _mix(facts: Facts) -> int:
+def _mlp_width(facts: Facts) -> int:
     """The width of a layer's feed-forward for one token, over all its active experts."""
     if not facts["moe"]:
         return int(facts["f"])
@@ -202,7 +204,7 @@ def projections(facts: Facts) -> Fraction | int:
 
 def weights(facts: Facts) -> int:
     """Projections and the feed-forward's m matrices, of the active and the shared experts where there are any."""
-    return int((projections(facts) + int(facts["h"]) * int(facts["m"]) * _mix(facts)) * int(facts["tokens"]))
+    return int((projections(facts) + int(facts["h"]) * int(facts["m"]) * _mlp_width(facts)) * int(facts["tokens"]))
 
 
 def router(facts: Facts) -> int:
@@ -210,21 +212,22 @@ def router(facts: Facts) -> int:
     return int(facts["h"]) * int(facts["E"]) * int(facts["tokens"]) if facts["moe"] else 0
 
 
-def halves(facts: Facts, of: Callable[[int, int], int]) -> Facts:
-    """Twice the pairs of a query and a key in a sequence: the sum of what ``of`` gives for each document's length (that of the
-    whole sequence, unless documents are packed into it), and the keys that its last token sees: those in the cache and in the
-    document, or those of them in the layer's window."""
+def count_twice_pairs(facts: Facts, twice: Callable[[int, int], int]) -> Facts:
+    """The fact ``twice_pairs``: twice the pairs of a query and a key in a sequence, an integer where a formula halves them.
+
+    It is the sum of ``twice(length, keys)`` over the documents of the sequence (itself, if none are packed), where ``keys`` are
+    those that a document's last token sees: those in the cache and in the document, or those of them in the layer's window."""
     cached = int(facts.get("context") or 0)
     lengths = [int(n) for n in facts.get("lengths") or [facts["T"]]]
-    return {"halves": sum(of(n, min(int(facts.get("window") or n + cached), n + cached)) for n in lengths)}
+    return {"twice_pairs": sum(twice(n, min(int(facts.get("window") or n + cached), n + cached)) for n in lengths)}
 
 
 def attention(facts: Facts) -> int:
-    """Both products of attention, on all T (context + T) pairs of each document or on those that ``halves`` is twice of."""
+    """Both products of attention, on all T (context + T) pairs of each document or on half of ``twice_pairs``."""
     widths = facts["dqk"] + facts["dv"]
-    if "halves" not in facts:
-        facts = dict(facts, **halves(dict(facts, window=0), lambda n, keys: 2 * n * keys))
-    return int(facts["B"]) * int(facts["n"]) * widths * int(facts["halves"]) // 2
+    if "twice_pairs" not in facts:
+        facts = dict(facts, **count_twice_pairs(dict(facts, window=0), lambda n, keys: 2 * n * keys))
+    return int(facts["B"]) * int(facts["n"]) * widths * int(facts["twice_pairs"]) // 2
 
 
 def count_full_attention(facts: Facts) -> int:
@@ -257,23 +260,23 @@ ALL_EXPERTS = Assumption(
 HALF = Assumption(
     "T^2/2",
     "attention-halved",
-    lambda f: halves(f, lambda n, keys: n * n),
+    lambda f: count_twice_pairs(f, lambda n, keys: n * n),
     "attention on T^2 / 2 of the T^2 pairs, without half the diagonal",
 )
 LOCAL_HALF = HALF._replace(
-    facts=lambda f: halves(f, lambda n, keys: keys * (2 * n - keys)),
+    facts=lambda f: count_twice_pairs(f, lambda n, keys: keys * (2 * n - keys)),
     formula="attention on T^2 / 2 of the T^2 pairs; with a window of w, T w - w^2 / 2",
 )
 WINDOW = Assumption(
     "window",
     "attention-windowed",
-    lambda f: halves(f, lambda n, keys: 2 * n * keys),
+    lambda f: count_twice_pairs(f, lambda n, keys: 2 * n * keys),
     "min(window, keys) keys for every token of a layer with a window",
 ).when(lambda f: f.get("window"))
 EXACT_HALF = Assumption(
     "T(T+1)/2",
     "attention-halved",
-    lambda f: halves(f, lambda n, keys: keys * (2 * n + 1 - keys)),
+    lambda f: count_twice_pairs(f, lambda n, keys: keys * (2 * n + 1 - keys)),
     "attention on T (T + 1) / 2 of the T^2 pairs; with a window of w, w (w + 1) / 2 + (T - w) w",
 )
 ONE_SEQUENCE = Assumption(
@@ -295,25 +298,25 @@ EVEN_WIDTH = ONE_WIDTH._replace(
 """n of them are h wide, also where n does not divide h. A fraction of a multiply-add in a layer is left out."""
 
 
-def differ(name: str, facts: Callable[[Facts], Facts], formula: str = "") -> Assumption:
-    """An assumption whose cause has no name of its own; in print it is its name, unless more is said."""
+def assume(name: str, facts: Callable[[Facts], Facts], formula: str = "") -> Assumption:
+    """An assumption that has no cause but ``formula-differs``; in print it is its name, unless ``formula`` is given."""
     return Assumption(name, DIFFERS, facts, formula or name)
 
 
-ALL_KEYS = differ("key heads", lambda f: {"k": f["n"]}, "as many key and value heads as query heads")
-TWO = differ("two matrices", lambda f: {"m": 2}, "a feed-forward of two matrices")
-THREE = differ("three matrices", lambda f: {"m": 3}, "a feed-forward of three matrices")
-FOUR_WIDE = differ("feed-forward", lambda f: {"f": 4 * int(f["h"])}, "a feed-forward of 4 h")
-PADDED = differ(
+ALL_KEYS = assume("key heads", lambda f: {"k": f["n"]}, "as many key and value heads as query heads")
+TWO = assume("two matrices", lambda f: {"m": 2}, "a feed-forward of two matrices")
+THREE = assume("three matrices", lambda f: {"m": 3}, "a feed-forward of three matrices")
+FOUR_WIDE = assume("feed-forward", lambda f: {"f": 4 * int(f["h"])}, "a feed-forward of 4 h")
+PADDED = assume(
     "padding",
     lambda f: {"V": -(-int(f["V"]) // 128) * 128},
     "V rounded up to a multiple of 128 (one tensor-parallel rank)",
 )
-ALL_ROUTED = differ(
+ALL_ROUTED = assume(
     "every layer", lambda f: {"moe": bool(f.get("E"))}, "experts in every layer, whatever the configuration says"
 )
-NO_SHARED = differ("no shared expert", lambda f: {"ns": 0, "fs": 0})
-ONE_SHARED = differ("one shared expert", lambda f: {"ns": min(int(f.get("ns", 0)), 1)})
+NO_SHARED = assume("no shared expert", lambda f: {"ns": 0, "fs": 0})
+ONE_SHARED = assume("one shared expert", lambda f: {"ns": min(int(f.get("ns", 0)), 1)})
 
 # refusals
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from . import verl
 from .megatron import EVERY_LAYER, INDEXER_PRODUCTS, INDEXER_SCORES, LONG_CHOSEN, SKIPPED
 from .terms import (
-    AGAIN,
     ALL_EXPERTS,
     ALL_KEYS,
     ALL_ROUTED,
@@ -32,6 +31,7 @@ from .terms import (
     PADDED,
     PARAMETER,
     PLAIN_ONLY,
+    RECOMPUTED,
     ROUTER_PRODUCT,
     SOFTMAX,
     THREE,
@@ -44,10 +44,10 @@ from .terms import (
     Facts,
     Refusal,
     Term,
+    assume,
     attention,
+    count_parameter,
     count_whole,
-    differ,
-    every,
     formula,
     is_untied,
     lookup,
@@ -99,7 +99,7 @@ ROUTED, WITHOUT_SHARED = (
 
 def linear(facts: Facts) -> int:
     """Each weight of a Linear, or of the Conv1D that stands for it in GPT-2; a tied table is the head's weight."""
-    return every(facts) if {"Linear", "Conv1D"} & set(facts["kinds"]) and len(facts["shape"]) > 1 else 0
+    return count_parameter(facts) if {"Linear", "Conv1D"} & set(facts["kinds"]) and len(facts["shape"]) > 1 else 0
 
 
 LINEAR = Term(PARAMETER, linear, "numel B T of a weight of Linear")
@@ -113,13 +113,13 @@ LEVANTER_TWO = TWO.when(lambda f: f["model_type"].startswith(("gemma", "mistral"
 LEVANTER_KEYS = ALL_KEYS.when(lambda f: f["model_type"] == "mistral")._replace(
     formula="all heads are key heads for Mistral"
 )
-NO_SHARED_WIDTH = differ(
+NO_SHARED_WIDTH = assume(
     "shared width", lambda f: {"fs": 0}, "shared experts as wide as the others, as many as n_shared_experts says"
 )
 
 # TRL
 
-SPARSE_STEP = differ(
+SPARSE_STEP = assume(
     "layers with experts",
     lambda f: {"moe": int(f["index"]) % int(f.get("sparse") or 1) == 0},
     "experts in the layers that decoder_sparse_step divides, counted from 0",
@@ -163,12 +163,12 @@ NO_FORM: Refusal = (
     lambda f: f["config_class"] not in FORMS,
     "its source counts by the configuration's class, and its formula for {config_class} is not read yet",
 )
-NEMO_LAYERS = differ(
+NEMO_LAYERS = assume(
     "layers with experts",
     lambda f: {"moe": int(f["index"]) % int(f["frequency"]) == 0} if f.get("frequency") else {},
     "experts in the layers that moe_layer_freq divides, if it is stated, and not after first_k_dense_replace",
 )
-LLAMA3 = differ("vocabulary", lambda f: {"V": 128256}, "a vocabulary of 128,256, whatever the configuration says")
+LLAMA3 = assume("vocabulary", lambda f: {"V": 128256}, "a vocabulary of 128,256, whatever the configuration says")
 
 
 def in_nemo(assumption: Assumption, *forms: str) -> Assumption:
@@ -178,17 +178,21 @@ def in_nemo(assumption: Assumption, *forms: str) -> Assumption:
 
 # EleutherAI
 
-WIDE_EXPERTS = differ(
+WIDE_EXPERTS = assume(
     "experts", lambda f: {"fe": 4 * int(f["h"])}, "experts of 4 h, whatever the configuration says"
 ).when(lambda f: f.get("E"))
-THREE_QUARTERS = differ("quarter", lambda f: {"quarters": 3}, "16 in the divisor of V also without checkpointing")
+THREE_QUARTERS = assume("quarter", lambda f: {"quarters": 3}, "16 in the divisor of V also without checkpointing")
 
 
 def again(source: str, *terms: Term) -> Term:
     """A forward pass of a layer with these terms, which is taken to be made again, of a whole sequence."""
     words = "one more forward pass of the layers: their activations are taken to be recomputed"
     return Term(
-        AGAIN, lambda f: sum(count_whole(term, dict(f, lengths=())) for term in terms), words, source, passes=(0, 1)
+        RECOMPUTED,
+        lambda f: sum(count_whole(term, dict(f, lengths=())) for term in terms),
+        words,
+        source,
+        passes=(0, 1),
     )
 
 
@@ -255,7 +259,7 @@ TRAINERS = {
     "olmo-core": formula(
         "OLMo-core, num_flops_per_token: 6 N without tables and block norms + 12 L n d T per token",
         Term(
-            PARAMETER, lambda f: 0 if f["block_norm"] or is_untied(f) else every(f),
+            PARAMETER, lambda f: 0 if f["block_norm"] or is_untied(f) else count_parameter(f),
             UNTIED_FORMULA + " or a layer's own norm; experts times top_k / E", OLMO + "/transformer/model.py:982-993",
         ),
         ATTENTION_PRODUCTS.cite(OLMO + "/attention/__init__.py:791-809", WINDOW),
@@ -264,7 +268,7 @@ TRAINERS = {
     "llm-foundry": formula(
         "llm-foundry, flops_per_batch: 6 N (without an untied table, active experts) + 12 L h T per token",
         Term(
-            PARAMETER, lambda f: 0 if is_untied(f) and f["shape"][0] == f.get("V") else every(f),
+            PARAMETER, lambda f: 0 if is_untied(f) and f["shape"][0] == f.get("V") else count_parameter(f),
             UNTIED_FORMULA + " of tokens; experts times a / E", FOUNDRY + ":1588-1604",
         ),
         ATTENTION_PRODUCTS.cite(FOUNDRY + ":1606-1618", EVEN_WIDTH),
@@ -344,7 +348,7 @@ def has_experts(facts: Facts) -> bool:
     return (int(facts["index"]) + 1) % int(facts.get("step") or 1) == 0
 
 
-ALL_SPARSE = differ(
+ALL_SPARSE = assume(
     "layers with experts",
     lambda f: {"moe": has_experts(f)},
     "experts in every layer, unless the configuration has moe_layer_freq or interleave_moe_layer_step",
@@ -361,12 +365,12 @@ def served_width(facts: Facts) -> Facts:
 FOUR_UNLESS_STATED = FOUR_WIDE._replace(
     facts=served_width, formula="a feed-forward of intermediate_size, and of 4 h without it"
 )
-SERVED_SHARED = differ(
+SERVED_SHARED = assume(
     "shared experts",
     lambda f: {"fs": 0, **({} if {"n_shared_experts", "num_shared_experts"} & set(f["stated"]) else {"ns": 0})},
     "as many shared experts as n_shared_experts or num_shared_experts says, as wide as the others",
 )
-LAST = differ("last token", lambda f: {"tokens": f["B"]}, "logits of the last token of each sequence alone")
+LAST = assume("last token", lambda f: {"tokens": f["B"]}, "logits of the last token of each sequence alone")
 
 
 def is_trained(facts: Facts) -> bool:

@@ -24,8 +24,8 @@ from .terms import (
     Refusal,
     Term,
     count_full_attention,
+    count_twice_pairs,
     formula,
-    halves,
     projections,
     weights,
 )
@@ -88,7 +88,9 @@ def verl_weights(facts: Facts) -> int:
 
 
 HALVED = HALF._replace(
-    facts=lambda f: halves(dict(f, window=f.get("window") if f["whole"] in WINDOWS else 0), lambda n, keys: n * keys),
+    facts=lambda f: count_twice_pairs(
+        dict(f, window=f.get("window") if f["whole"] in WINDOWS else 0), lambda n, keys: n * keys
+    ),
     formula="attention on half of the T^2 pairs; with a window of w, which Gemma 3 and gpt-oss have, on T w / 2",
 )
 EVERY_LAYER, NARROW = of_types(ALL_ROUTED, *ROUTED, *HYBRID), of_types(ONE_WIDTH, *PICTURES)
