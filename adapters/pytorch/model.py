@@ -247,8 +247,11 @@ def lacks_values(module: torch.nn.Module, run: Callable[[], Any]) -> bool:
 
 
 def _is_changed(part: torch.nn.Module) -> bool:
-    """Whether something of this module's own runs before or instead of its forward."""
-    return bool(part._forward_pre_hooks) or "forward" in vars(part)
+    """Whether something of this module's own runs before or instead of its forward; a call adapter is ours."""
+    forward = part.forward
+    while isinstance(getattr(forward, "__self__", None), CallAdapter):
+        forward = forward.__self__.forward
+    return bool(part._forward_pre_hooks) or getattr(forward, "__func__", None) is not type(part).forward
 
 
 def _has_values(run: Callable[[], Any]) -> bool:
