@@ -34,11 +34,11 @@ class UnsettledModule:
 def settle_module(module: UnsettledModule, counter: OpCounter) -> list[Item]:
     """The module's items, with items for the work that it lacks, component by component.
 
-    If the counter counts a component in none of the ops that it met here, and would count it in none of those that ran, the
-    trace's ops replace the met ones for this component.
+    A component that the counter counts in none of the ops that it met here, and would count in none of those that ran, has items
+    of the trace's ops with a cause. The rest is in ops inside ``holder``, or a gap, which stays in the residual.
     """
     if not module.ran and module.holder is None:
-        return _unran(module, counter)
+        return _settle_without_trace(module, counter)
     counted = sum_works(item.counted * item.seen for item in module.items)
     missing, holder = module.missing, module.holder
     left_out = {name for name, count in missing.items() if count and not getattr(counted, name)}
@@ -46,20 +46,20 @@ def settle_module(module: UnsettledModule, counter: OpCounter) -> list[Item]:
         left_out.discard("accumulators")  # they go with the multiply-adds that are in question
     contested = {name for name in left_out if not holder and _is_contested(name, module, counter)}
     if contested:
-        return [*module.items, _gap(module, missing, counter)]
+        return [*module.items, _make_gap_item(module, missing, counter)]
     others = tuple(name for name in COMPONENTS if name not in left_out)
-    kept = [replace(item, ran=_without(item.ran, left_out), only=others) for item in module.items]
-    kept += [item for op in module.ran for item in _left_out(op, left_out, counter, holder)]
-    rest = _without(missing, left_out)
+    kept = [replace(item, ran=_drop_components(item.ran, left_out), only=others) for item in module.items]
+    kept += [item for op in module.ran for item in _make_left_out_items(op, left_out, counter, holder)]
+    rest = _drop_components(missing, left_out)
     if rest and holder and (inside := _list_inside(module)):
         return [*module.items, *(_make_held_item(op, counter, holder) for op in inside)]
-    return [*kept, _gap(module, rest, counter)] if rest else kept
+    return [*kept, _make_gap_item(module, rest, counter)] if rest else kept
 
 
-def _unran(module: UnsettledModule, counter: OpCounter) -> list[Item]:
-    """The items of a module in which the trace has no op: nothing that the counter counted there is a difference of formulas, and
-    the work that it left out is not known to have run."""
-    met = _gap(module, module.missing, counter)
+def _settle_without_trace(module: UnsettledModule, counter: OpCounter) -> list[Item]:
+    """The items of a module in which the trace has no op: what the counter counted there is a gap, no difference of formulas,
+    and the work that it left out is not known to have run."""
+    met = _make_gap_item(module, module.missing, counter)
     counted = [replace(item, ran=ZERO, gap=met.gap) for item in module.items if item.counted]
     left_out = [item for item in module.items if not item.counted]
     work = sum_works(item.ran * item.times for item in left_out)
@@ -67,8 +67,8 @@ def _unran(module: UnsettledModule, counter: OpCounter) -> list[Item]:
 
 
 def _list_inside(module: UnsettledModule) -> list[Op]:
-    """The ops that ran in those of which the counter met the call alone: the same calls in the trace, or else what is left there
-    once each op that it met is one that ran, by its work. Empty where one is not, or where both are left."""
+    """The ops that ran inside calls of which the counter met the call alone: those of the same name in the trace, or else what is
+    left there once each op that it met is matched by work to one that ran. Empty where one matches none, or both are left."""
     opaque = {op.op for op in module.met if known_work(op) is None}
     met = Counter[Work]()
     for op in module.met:
@@ -99,7 +99,7 @@ def _is_contested(name: str, module: UnsettledModule, counter: OpCounter) -> boo
     """
     missing = module.missing
     parts_added = name == "add" and missing.add == missing.accumulators < 0
-    taken_in_parts = name == "accumulators" or parts_added or _ends_early(module)
+    taken_in_parts = name == "accumulators" or parts_added or _may_end_early(module)
     if module.split and getattr(missing, name) < 0 and not missing.mac:
         taken_in_parts = True
     if getattr(missing, name) and (missing.mac or not taken_in_parts):
@@ -107,23 +107,23 @@ def _is_contested(name: str, module: UnsettledModule, counter: OpCounter) -> boo
     return any(getattr(counter.includes(op), name) for op in module.ran)
 
 
-def _ends_early(module: UnsettledModule) -> bool:
+def _may_end_early(module: UnsettledModule) -> bool:
     """Whether a checkpoint recomputes a recurrent layer that is one op in the trace and that the counter met step by step:
     PyTorch stops as soon as it needs nothing more, which leaves out some elementwise work of the last step."""
     met = {op.op for op in module.met}
     return any(op.phase == RECOMPUTATION and op.op not in met and (known_work(op) or ZERO).mac for op in module.ran)
 
 
-def _gap(module: UnsettledModule, work: Work, counter: OpCounter) -> Item:
+def _make_gap_item(module: UnsettledModule, work: Work, counter: OpCounter) -> Item:
     parts = show_components(work)
     reason = f"the ops this counter saw and the work that ran differ by {parts}"
     if all(known_work(op) is not None for op in module.met):
-        difference = f"{_strange(module, work)} (what ran less what it met: {parts})"
+        difference = f"{_describe_suspect(module, work)} (what ran less what it met: {parts})"
         reason = other_ops(counter.name, module.layer, difference)
     return make_item(None, None, layer=module.layer, ran=work, times=1, gap=reason)
 
 
-def _strange(module: UnsettledModule, work: Work) -> str:
+def _describe_suspect(module: UnsettledModule, work: Work) -> str:
     """An op that may explain the difference: one with exactly that work, else the one with most of it."""
     name, count = next((name, count) for name, count in work.items() if count)
     candidates, other = (module.ran, module.met) if count > 0 else (module.met, module.ran)
@@ -142,13 +142,13 @@ def _kind(op: Op) -> tuple[str, tuple[Tensor, ...]]:
     return op.op, op.inputs
 
 
-def _without(work: Work, names: set[str]) -> Work:
+def _drop_components(work: Work, names: set[str]) -> Work:
     return work.only(name for name in COMPONENTS if name not in names)
 
 
-def _left_out(op: Op, names: set[str], counter: OpCounter, holder: Op | None) -> list[Item]:
+def _make_left_out_items(op: Op, names: set[str], counter: OpCounter, holder: Op | None) -> list[Item]:
     """The components of a trace op that the counter leaves out, by its formula for the op or with the op that contains it."""
-    work = _without(known_work(op) or ZERO, set(COMPONENTS) - names)
+    work = _drop_components(known_work(op) or ZERO, set(COMPONENTS) - names)
     if not work:
         return []
     rule = None if holder else counter.rule(op)

@@ -11,7 +11,7 @@ from typing import Any
 from ...core.protocol import ModelFile
 from ...products.files.model_file import FileError, Wanted, match_inputs, member, show_name
 from ..shared.nested import Arguments
-from . import elsewhere
+from . import external_data
 from .shapes import infer_types
 
 
@@ -48,7 +48,7 @@ def read_model(data: bytes, where: str, given: Sequence[Any] | None) -> tuple[Mo
     except DecodeError as error:
         raise FileError(f"{where} is cut short or damaged: ONNX cannot parse it.") from error
     check_expansion(where, proto)
-    far = elsewhere.detach_pointers(proto)
+    far = external_data.remove_references(proto)
     _check(where, proto, far)
     if proto.functions:
         proto = onnx.inliner.inline_local_functions(proto)
@@ -81,7 +81,7 @@ def _check(where: str, proto: Any, far: Collection[str]) -> None:
         copy = onnx.ModelProto()
         copy.CopyFrom(proto)
         proto = copy
-        for tensor in filter(elsewhere.is_elsewhere, elsewhere.tensors(proto)):
+        for tensor in filter(external_data.is_external, external_data.find_tensors(proto)):
             if any(size < 0 for size in tensor.dims):
                 raise FileError(
                     f"{where} is not a valid ONNX model: its tensor {show_name(tensor.name)} has a size below 0."

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .elsewhere import value_of
+from .external_data import value_of
 from .microsoft import state_standard
 
 FOLDED = frozenset((
@@ -37,7 +37,7 @@ def infer_types(proto: Any) -> dict[str, Any]:
     state_standard(known.graph)
     for _ in range(ROUNDS):
         known = onnx.shape_inference.infer_shapes(known, strict_mode=True, data_prop=True)
-        if not _fold(known, constants):
+        if not _fold_constants(known, constants):
             break
     del proto.graph.value_info[:]
     proto.graph.value_info.extend(known.graph.value_info)
@@ -68,9 +68,9 @@ def state_defaults(proto: Any) -> None:
             node.attribute.extend(default for default in defaults if default.name)
 
 
-def _fold(proto: Any, constants: dict[str, Any]) -> bool:
-    """Replace nodes in place: those that can be evaluated by constants, which it adds, and a branch that such a one chooses by
-    what it runs. True if there were any."""
+def _fold_constants(proto: Any, constants: dict[str, Any]) -> bool:
+    """Replace nodes in place: by constants where they can be evaluated, an If whose condition is one by the branch that it runs.
+    Adds them to ``constants``. True if a node was replaced."""
     import onnx
 
     graph, folded = proto.graph, False
@@ -79,11 +79,11 @@ def _fold(proto: Any, constants: dict[str, Any]) -> bool:
         dims = value.type.tensor_type.shape.dim
         if value.type.tensor_type.HasField("shape") and all(d.HasField("dim_value") for d in dims):
             shapes[value.name] = tuple(d.dim_value for d in dims)
-    values = {tensor.name: value_of(tensor) for tensor in graph.initializer if _count(tensor.dims) <= ELEMENTS}
+    values = {tensor.name: value_of(tensor) for tensor in graph.initializer if _count_elements(tensor.dims) <= ELEMENTS}
     opsets = {opset.domain: opset.version for opset in proto.opset_import}
     for node in graph.node:
         if node.op_type == "Constant" and node.attribute[0].name == "value":
-            if _count(node.attribute[0].t.dims) <= ELEMENTS:
+            if _count_elements(node.attribute[0].t.dims) <= ELEMENTS:
                 values[node.output[0]] = value_of(node.attribute[0].t)
             continue
         if node.op_type in ("Shape", "Size") and node.input[0] in shapes:
@@ -98,7 +98,7 @@ def _fold(proto: Any, constants: dict[str, Any]) -> bool:
             tensor = constants[node.output[0]] = onnx.numpy_helper.from_array(value)
             node.CopyFrom(onnx.helper.make_node("Constant", [], [node.output[0]], name=node.name, value=tensor))
             folded = True
-    lent = [_lend(inner, values) for node in graph.node for inner in graphs_of(node)]
+    lent = [_copy_constants(inner, values) for node in graph.node for inner in graphs_of(node)]
     return _take_branches(graph, values) or any(lent) or folded
 
 
@@ -107,11 +107,11 @@ def graphs_of(node: Any) -> list[Any]:
     return [attribute.g for attribute in node.attribute if attribute.HasField("g")]
 
 
-def _lend(graph: Any, values: Mapping[str, Any]) -> bool:
-    """Give a graph inside a node the constants that it reads from around it: inference has them from its own graph alone."""
+def _copy_constants(graph: Any, values: Mapping[str, Any]) -> bool:
+    """Copy the constants that a graph inside a node reads from around it into it, as inference reads its own graph alone."""
     import onnx
 
-    inner = [_lend(each, values) for node in graph.node for each in graphs_of(node)]
+    inner = [_copy_constants(each, values) for node in graph.node for each in graphs_of(node)]
     own = {name for node in graph.node for name in node.output}
     own |= {value.name for value in (*graph.input, *graph.initializer)}
     wanted = {name for node in graph.node for name in node.input if values.get(name) is not None} - own
@@ -145,20 +145,20 @@ def _take_branches(graph: Any, values: Mapping[str, Any]) -> bool:
     return taken
 
 
-def _count(dims: Any) -> int:
+def _count_elements(dims: Any) -> int:
     count = 1
     for size in dims:
         count *= int(size)
     return count
 
 
-def _small(node: Any, given: dict[str, Any]) -> bool:
+def _has_few_elements(node: Any, given: dict[str, Any]) -> bool:
     """Whether the output of a node has at most ELEMENTS elements."""
     values = list(given.values())
     if node.op_type == "ConstantOfShape":
-        return _count(values[0].tolist()) <= ELEMENTS
+        return _count_elements(values[0].tolist()) <= ELEMENTS
     if node.op_type == "Expand":
-        return _count(values[1].tolist()) <= ELEMENTS
+        return _count_elements(values[1].tolist()) <= ELEMENTS
     if node.op_type == "Range":
         start, limit, delta = (float(value.reshape(-1)[0]) for value in values)
         return delta != 0 and abs(limit - start) / abs(delta) <= ELEMENTS
@@ -183,7 +183,7 @@ def evaluate(node: Any, values: Mapping[str, Any], opsets: Mapping[str, int]) ->
     graph = onnx.helper.make_graph([node], "one", inputs, [onnx.ValueInfoProto(name=node.output[0])])
     imported = [onnx.helper.make_opsetid(*item) for item in opsets.items()]
     try:
-        if not _small(node, given):
+        if not _has_few_elements(node, given):
             return None
         (value,) = ReferenceEvaluator(onnx.helper.make_model(graph, opset_imports=imported)).run(None, given)
         return numpy.asarray(value) if numpy.size(value) <= ELEMENTS else None

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...core.records import INSIDE, UNENTERED, Op, Tensor, Trace
 from ...products.files.model_file import FileError, show_name
-from .elsewhere import value_of
+from .external_data import value_of
 from .functions import WRITTEN_OUT, write_out
 from .load import Model, dtype_name
 from .turns import count_turns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .elsewhere import value_of
+from .external_data import value_of
 from .shapes import evaluate
 
 MOST = 1000

@@ -49,7 +49,7 @@ def einsum(equation: str, shapes: list[tuple[int, ...]], *, path: Sequence[int] 
     if len(shapes) > 2 and path is None:
         raise UnknownWork(f"einsum {equation!r} has {len(shapes)} operands: the order of contraction is not recorded")
     terms, output = _parse(equation, [len(s) for s in shapes])
-    terms, shapes = _diagonals(terms, shapes, equation)
+    terms, shapes = _take_diagonals(terms, shapes, equation)
     sizes: dict[str, int] = {}
     for term, shape in zip(terms, shapes, strict=True):
         for label, size in zip(term, shape, strict=True):
@@ -67,15 +67,15 @@ def einsum(equation: str, shapes: list[tuple[int, ...]], *, path: Sequence[int] 
         operands.pop(first)
         needed = {*output, *(label for labels in operands for label in labels)}
         result = [label for label in sizes if label in needed and (label in pair[0] or label in pair[1])]
-        work += _of_pair(pair, result, sizes, units=path is None)
+        work += _contract_pair(pair, result, sizes, units=path is None)
         operands.insert(len(operands) if path else 0, result)
     return work
 
 
-def _diagonals(
+def _take_diagonals(
     terms: list[list[str]], shapes: list[tuple[int, ...]], equation: str
 ) -> tuple[list[list[str]], list[tuple[int, ...]]]:
-    """Labels and shapes of the operands with each label once."""
+    """Labels and shapes of the operands' diagonals: each label once in an operand."""
     once = [dict(zip(term, shape, strict=True)) for term, shape in zip(terms, shapes, strict=True)]
     for term, shape, sizes in zip(terms, shapes, once, strict=True):
         if any(sizes[label] != size for label, size in zip(term, shape, strict=True)):
@@ -83,8 +83,8 @@ def _diagonals(
     return [list(sizes) for sizes in once], [tuple(sizes.values()) for sizes in once]
 
 
-def _of_pair(pair: tuple[list[str], list[str]], result: list[str], sizes: dict[str, int], units: bool) -> Work:
-    """Two operands contracted to these labels; ``units`` says whether a shared label of size 1 makes a contraction."""
+def _contract_pair(pair: tuple[list[str], list[str]], result: list[str], sizes: dict[str, int], units: bool) -> Work:
+    """The work of two operands, contracted to ``result``; ``units``: whether a shared label of size 1 makes a contraction."""
     work = Work()
     for own, other in (pair, pair[::-1]):
         stay = [label for label in own if label in result or label in other]

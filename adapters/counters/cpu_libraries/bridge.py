@@ -28,23 +28,23 @@ NOT_LOGGED = "MKL and oneDNN write products alone"
 
 
 def bridge(view: View, trace: Trace) -> Bridge:
-    """Items of every op of the trace or of the run with the log, as ``bridge_log`` makes them."""
+    """Items of every op of the trace, beside the log's lines of it, and of ops that the logged run alone has."""
     return bridge_log(view, trace, LOG)
 
 
 def _explain_lines(op: Op, products: Sequence[Product]) -> tuple[Cause, str] | None:
-    """Why the lines are other products than those of the trace's op."""
+    """Why the log's lines of an op are other products than the trace has; None if no reason is known."""
     if bias_as_product(op, products):
         return Cause.FORMULA_DIFFERS, BIAS_AS_PRODUCT
     return (Cause.BLOCKS_SKIPPED, MASKED_BLOCKS_SKIPPED) if skips_masked(op, products) else None
 
 
-def _silent(op: Op) -> str:
-    """Why an op has no line."""
+def _why_no_line(op: Op) -> str:
+    """Why the log has no line of an op."""
     return (PACKED_KERNELS_KEEP_NO_LOG if op.op.startswith("quantized.") else NO_LINE_WRITTEN).format(op=op.op)
 
 
-def _again(sighting: Sighting) -> list[Item]:
+def _list_scores(sighting: Sighting) -> list[Item]:
     """The scores that an attention kernel recomputes for their gradient, which the trace has once."""
     if sighting.op.op != KERNEL or sighting.op.attrs.get("part") != "scores":
         return []
@@ -56,4 +56,6 @@ def _again(sighting: Sighting) -> list[Item]:
     return [make_item(op, rule, counted=counted, seen=op.calls, cause=cause, entry=entry, only=("mac",))]
 
 
-LOG = Logbook(BOOK, (PRODUCTS,), products_of, agrees, _explain_lines, _silent, SIZES_ARE_ADDRESSES, NOT_LOGGED, _again)
+LOG = Logbook(
+    BOOK, (PRODUCTS,), products_of, agrees, _explain_lines, _why_no_line, SIZES_ARE_ADDRESSES, NOT_LOGGED, _list_scores
+)

@@ -49,8 +49,8 @@ LIMITS = (
 """What flop_counter cannot count."""
 
 
-class Watched(FlopCounterMode):
-    """The counter itself, noting by module what it adds."""
+class RecordedFlopCounter(FlopCounterMode):
+    """FlopCounterMode, which records with each op and its module (``where``) what it adds to its count."""
 
     def __init__(self, where: Callable[[], str]) -> None:
         super().__init__(display=False)
@@ -86,14 +86,14 @@ WEIGHTS_WERE_FROZEN = (
 """Note of a ledger that flop_counter makes of frozen weights alone."""
 
 
-def _record_call(model: TorchModel, frozen: bool = False) -> tuple[Recorder, Watched]:
+def _record_call(model: TorchModel, frozen: bool = False) -> tuple[Recorder, RecordedFlopCounter]:
     module = model.build(model.device)
     if frozen:
         module.requires_grad_(False)
     inputs = model.example(model.device)
     path = ModulePath(module)
     recorder = Recorder(path)
-    watched = Watched(lambda: path.current)
+    watched = RecordedFlopCounter(lambda: path.current)
     threads = record_new_threads(lambda: recorder.beside(path.current))  # where the counter sees nothing
     with keep_numbers(), torch.no_grad(), path, recorder, watched, threads:
         module(*inputs)
@@ -105,7 +105,7 @@ def _fails_unfrozen(error: AssertionError) -> bool:
     return any(frame.f_code.co_filename.endswith("module_tracker.py") for frame, _ in walk_tb(error.__traceback__))
 
 
-def _record_training(model: TorchModel) -> tuple[Recorder, Watched]:
+def _record_training(model: TorchModel) -> tuple[Recorder, RecordedFlopCounter]:
     from ...pytorch.optimizers import update_of
     from ...pytorch.phases import TrainingRecorder
     from ...pytorch.tracing.nodes import TrainingPath
@@ -117,13 +117,13 @@ def _record_training(model: TorchModel) -> tuple[Recorder, Watched]:
     path = TrainingPath(module)
     recorder = TrainingRecorder(path, module)
     recorder.beneath_autograd = False
-    watched = Watched(recorder.where)
+    watched = RecordedFlopCounter(recorder.where)
     with keep_numbers(), torch.enable_grad(), path, recorder, watched:
         step(module, inputs, update_of(model), recorder)
     return recorder, watched
 
 
-def _count_model(model: TorchModel) -> tuple[Recorder, Watched, tuple[str, ...]]:
+def _count_model(model: TorchModel) -> tuple[Recorder, RecordedFlopCounter, tuple[str, ...]]:
     try:
         return (_record_training(model) if model.training else _record_call(model)) + ((),)
     except AssertionError as error:
@@ -132,14 +132,14 @@ def _count_model(model: TorchModel) -> tuple[Recorder, Watched, tuple[str, ...]]
         return _record_call(model, frozen=True) + ((WEIGHTS_WERE_FROZEN,),)
 
 
-def _smallest() -> None:
+def _count_smallest_model() -> None:
     with torch.no_grad(), FlopCounterMode(display=False):
         torch.nn.Linear(1, 1)(torch.zeros(1, 1))
 
 
 def capture(counter: str, model: TorchModel) -> Ledger:
     """Count one inference call (eval, no_grad) of a fresh module on ``model.device``, or one training step."""
-    with explain_limits(LIMITS, _smallest):
+    with explain_limits(LIMITS, _count_smallest_model):
         recorder, watched, notes = _count_model(model)
     entries, sightings = watched.added.beside(list(recorder.ops.values()))
     total = int(watched.get_total_flops())

@@ -85,7 +85,7 @@ def _compile_module(module: torch.nn.Module, positional: Any, named: Any) -> Not
     return nodes
 
 
-def _smallest() -> None:
+def _count_smallest_model() -> None:
     nodes = _compile_module(torch.nn.Linear(1, 1), (torch.zeros(2, 1),), {})
     if not nodes.ops:
         raise AssertionError(NO_GRAPH)
@@ -95,7 +95,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     """Count one inference call of a fresh module on ``model.device``."""
     module = model.build(model.device)
     positional, named = nested.fill_leaves(model.arguments, is_leaf, model.example(model.device))
-    with explain_limits(LIMITS, _smallest):
+    with explain_limits(LIMITS, _count_smallest_model):
         nodes = _compile_module(module, positional, named)
     if not nodes.ops:
         raise BeyondCounter(NO_GRAPH)

@@ -67,7 +67,7 @@ def ledger(counter: str, model: TorchModel, packages: dict[str, str], profiler: 
         counts: dict[torch.nn.Module, int] = {}
         watched = _watch_profiler(profiler, recorder, module, number, counts)
         with torch.enable_grad(), higher_order.disable_compilation(), path, recorder, watched:
-            total = _whole(profiler.run(module, list(inputs))[number == MACS])
+            total = _to_exact(profiler.run(module, list(inputs))[number == MACS])
         names = module_paths(module)
         paths = visits(module) if profiler.per_path else [(names[m], m) for m in module.modules()]
         entries, sightings = recorder.of_paths(paths, names, counts)
@@ -85,8 +85,8 @@ def _name_of(function: Any) -> str:
     return public_name(function) or str(function.__name__)
 
 
-def _whole(count: Any) -> Any:
-    """A product with a scale is a float; a count is an int where it can be one."""
+def _to_exact(count: Any) -> Any:
+    """The counter's number as an int, or a fraction if it is not whole: a product with a scale factor is a float."""
     return int(count) if count == int(count) else Fraction(count)
 
 
@@ -94,7 +94,7 @@ def _whole(count: Any) -> Any:
 def _watch_profiler(
     profiler: Profiler, recorder: CallRecorder, module: torch.nn.Module, number: str, counts: dict[torch.nn.Module, int]
 ) -> Iterator[None]:
-    """Meanwhile the counter's calls are recorded, and what it has counted at the end goes into ``counts``.
+    """Record the counter's calls inside the block; what it has counted of each module at the end goes into ``counts``.
 
     Afterwards every function is what it was: a counter that stops halfway leaves them patched, and calflops before 0.2.8 puts
     torch.matmul in the place of torch.bmm (calflops/pytorch_ops.py:572).
@@ -121,7 +121,7 @@ def _watch_profiler(
         return count_call
 
     def end_pipeline(pipeline: Any) -> None:
-        counts.update((m, _whole(getattr(m, f"__{number}__"))) for m in module.modules())
+        counts.update((m, _to_exact(getattr(m, f"__{number}__"))) for m in module.modules())
         ending(pipeline)
 
     try:

@@ -42,7 +42,7 @@ def _explain_lines(op: Op, products: Sequence[Product]) -> tuple[Cause, str] | N
     )
 
 
-def _silent(op: Op) -> str:
+def _why_no_line(op: Op) -> str:
     """Why an op has no line."""
     return (NO_NODE_RAN if REMOVED in op.attrs else NO_LINE_WRITTEN).format(op=op.op)
 
@@ -55,7 +55,7 @@ LOG = Logbook(
     products_of,
     agrees,
     _explain_lines,
-    _silent,
+    _why_no_line,
     LINE_WITHOUT_SIZES,
     NOT_LOGGED,
 )

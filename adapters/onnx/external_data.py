@@ -14,12 +14,12 @@ DATA = frozenset((
 """The fields of a tensor that hold its data."""
 
 
-def detach_pointers(proto: Any) -> tuple[str, ...]:
+def remove_references(proto: Any) -> tuple[str, ...]:
     """Remove the references to other files from every tensor in the model, at any depth. Returns the names of these tensors."""
     import onnx
 
     names = []
-    for tensor in tensors(proto):
+    for tensor in find_tensors(proto):
         if tensor.external_data or tensor.data_location == onnx.TensorProto.EXTERNAL:
             names.append(tensor.name)
             for field in ("external_data", "data_location", *DATA):
@@ -27,7 +27,7 @@ def detach_pointers(proto: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def tensors(message: Any) -> Iterator[Any]:
+def find_tensors(message: Any) -> Iterator[Any]:
     """Every tensor in a message, at any depth."""
     import onnx
 
@@ -37,10 +37,10 @@ def tensors(message: Any) -> Iterator[Any]:
                 if isinstance(each, onnx.TensorProto):
                     yield each
                 else:
-                    yield from tensors(each)
+                    yield from find_tensors(each)
 
 
-def is_elsewhere(tensor: Any) -> bool:
+def is_external(tensor: Any) -> bool:
     """Whether the tensor has elements, but no data in the model's file."""
     return 0 not in tensor.dims and not any(field.name in DATA for field, _ in tensor.ListFields())
 
@@ -49,4 +49,4 @@ def value_of(tensor: Any) -> Any:
     """The tensor as an array; None if its data are in another file."""
     from onnx import numpy_helper
 
-    return None if is_elsewhere(tensor) else numpy_helper.to_array(tensor)
+    return None if is_external(tensor) else numpy_helper.to_array(tensor)
