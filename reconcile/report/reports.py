@@ -29,14 +29,14 @@ def render(
     """The reports by the end of their file names; ``svg`` and ``png`` make pictures, which the Markdown then shows. With the
     Markdown of many layers comes ``layers.csv``.
 
-    A page of more than ``PAGE_OPS`` ops is left out (``left_out`` says so). Raises ValueError if the books do not add up,
+    A page of more than ``PAGE_OPS`` ops is left out (``explain_missing_page``). Raises ValueError if the books do not add up,
     UsageError if pictures are requested but cannot be drawn, and for a disclosure of a run that is no training step.
     """
     foot.check(result)
-    if left_out(result, formats):
+    if explain_missing_page(result, formats):
         formats = tuple(name for name in formats if name != "html")
     drawn = _draw_files(result, statement, formats)
-    tables = _tables(result) if "md" in formats else {}
+    tables = _layer_tables(result) if "md" in formats else {}
     makers: dict[str, Callable[[], str]] = {
         "md": lambda: _markdown(result, statement, command, tuple(drawn), tables),
         "csv": lambda: to_csv(result),
@@ -50,7 +50,7 @@ def render(
     return {**{end: makers[name]() for name, end in names.items()}, **tables, **drawn}
 
 
-def left_out(result: Answer, formats: tuple[str, ...]) -> str:
+def explain_missing_page(result: Answer, formats: tuple[str, ...]) -> str:
     """A sentence if a page is requested that no browser could show; else ''."""
     ops = sum(len(trace.rows) for trace in result.traces)
     if "html" not in formats or ops <= PAGE_OPS:
@@ -100,8 +100,8 @@ def _draw_files(result: Answer, statement: Statement | None, formats: tuple[str,
     return pictures.draw(result, view.default_statement(result) if statement is None else statement, wanted)
 
 
-def _tables(result: Answer) -> dict[str, str]:
-    """The table of layers, if there are enough layers that a report folds those that are alike."""
+def _layer_tables(result: Answer) -> dict[str, str]:
+    """The file of the table of layers by its name's end, if a report of so many layers folds those that are alike."""
     return {TABLE: layers_csv(result)} if len(result.layers) > MAX_UNFOLDED else {}
 
 

@@ -130,11 +130,11 @@ def test_a_page_that_no_browser_shows_is_left_out_aloud(monkeypatch: pytest.Monk
     result = settled(12)
     ops = len(result.traces[0].rows)
     assert ops == 9
-    assert not reports.left_out(result, ("html",))
+    assert not reports.explain_missing_page(result, ("html",))
     monkeypatch.setattr(reports, "PAGE_OPS", ops - 1)
-    assert reports.left_out(result, ("md", "html")).startswith(f"There is no HTML page for {ops:,} ops")
+    assert reports.explain_missing_page(result, ("md", "html")).startswith(f"There is no HTML page for {ops:,} ops")
     assert set(reports.render(result, ("md", "html"))) == {"md"}
-    assert not reports.left_out(result, ("md",))
+    assert not reports.explain_missing_page(result, ("md",))
 
 
 def test_long_texts_are_written_in_parts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

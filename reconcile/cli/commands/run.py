@@ -98,7 +98,7 @@ def run(
         formats = reports.add_outdated_pictures(out, stem, formats)
     texts = reports.render(result, formats, statement, again(ctx, (), *call.words))
     kept = atomic.write(out, stem, texts)
-    if said := reports.left_out(result, formats):
+    if said := reports.explain_missing_page(result, formats):
         say(said, err=True)
     if write_mapping is not None and result.alignment:
         kept.append(atomic.write_file(write_mapping, format_mapping(result.alignment, result.model)))

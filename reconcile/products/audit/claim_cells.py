@@ -28,8 +28,9 @@ BETWEEN = ";"
 def cells_of(
     claims: list[Claim], known: Mapping[str, Environment], usual: str = CURRENT
 ) -> tuple[dict[int, Cell], dict[int, str]]:
-    """The cell of each row, one for all rows with the same model, input and environment; and why there is none. Both are by the
-    numbers of the rows. A row without an environment runs in the ``usual`` one, or here if that lacks its model's framework."""
+    """The cells of the claims by the number of their row, and the sentence of each row that has none. Rows with the same model,
+    input and environment share a cell. A row without an environment runs in the ``usual`` one, or here if that lacks its model's
+    framework."""
     found: dict[int, Cell] = {}
     wrong: dict[int, str] = {}
     named: dict[str, Cell] = {}
@@ -37,7 +38,7 @@ def cells_of(
         try:
             if claim.wrong:
                 raise UsageError(claim.wrong)
-            cell = _cell(claim, known, usual)
+            cell = _make_cell(claim, known, usual)
         except UsageError as error:
             wrong[claim.row] = str(error)
             continue
@@ -50,18 +51,18 @@ def cells_of(
     return found, wrong
 
 
-def _cell(claim: Claim, known: Mapping[str, Environment], usual: str) -> Cell:
-    """Raises UsageError for a row that names no model, no inputs or no environment."""
+def _make_cell(claim: Claim, known: Mapping[str, Environment], usual: str) -> Cell:
+    """The cell of one claim. Raises UsageError for a model, inputs or an environment that cannot be used."""
     place = claim.environment or usual
     check_names("environment", (place,), known)
     inputs = user_models.read_inputs([text.strip() for text in claim.input.split(BETWEEN) if text.strip()])
     name = " ".join(part for part in (claim.model, claim.input) if part)
     model, arguments = _parse_factory_call(claim.model)
-    framework, where = _factory(model)
+    framework, where = _find_factory(model)
     if framework:
         if framework not in known[place].frameworks and not claim.environment:
             place = CURRENT
-        _here(model, place)
+        _check_library(model, place)
         cell = listing.factory({framework: where}, arguments, inputs, name)
         if framework not in known[place].frameworks:
             raise UsageError(f"the environment {place} has no {title(framework)}, which {short(claim.model)} needs.")
@@ -96,7 +97,7 @@ def _parse_factory_call(text: str) -> tuple[str, dict[str, Any]]:
     return model.strip(), arguments
 
 
-def _factory(model: str) -> tuple[str, str]:
+def _find_factory(model: str) -> tuple[str, str]:
     """The framework and the ``module:function`` of a model; ('', '') for a pair of the zoo. Raises UsageError."""
     if model in zoo_names():
         return "", ""
@@ -118,7 +119,7 @@ def _factory(model: str) -> tuple[str, str]:
     return listing.both()[-1], user_models.factory(listing.both()[-1], model, "the model")
 
 
-def _here(model: str, place: str) -> None:
+def _check_library(model: str, place: str) -> None:
     """Raise UsageError for a library that the running interpreter lacks, where its models are to be made."""
     library = model.partition(":")[0]
     if place == CURRENT and library in listing.list_packages() and not is_there(library, ()):

@@ -15,7 +15,7 @@ from typing import Any
 from ...core.number_format import number, probability
 from ..decode import variants
 from ..decode.false_positives import by_chance
-from ..decode.hints import find_sibling, versions
+from ..decode.hints import find_sibling, list_versions
 from ..decode.printed_figure import figure
 from ..decode.readings import WORK, Candidate
 from ..decode.search import select_comparable
@@ -73,7 +73,7 @@ def _describe_findings(
     version = find_sibling(claim.model, wanted, zoo)
     if version is not None:
         said.append(f"{version[0]} of the zoo, another version of it, runs {number(version[2])} {version[1]}")
-    others = versions(claim.model, zoo)
+    others = list_versions(claim.model, zoo)
     family = {name: c for name, c in known.items() if c.value != verdict.macs and are_related(name, claim.model)}
     near = [(name, c.value) for name, c in family.items() if wanted.holds(c.value)]
     said += [

@@ -16,7 +16,7 @@ from ...core.records import FLOP, MAC
 from ..decode.false_positives import SPAN, covered_share
 from ..decode.printed_figure import PrintedFigure, figure
 from ..decode.readings import Candidate
-from ..decode.search import find_agreeing, nearest, select_comparable
+from ..decode.search import describe_nearest, find_agreeing, select_comparable
 from .cell import candidates_of
 from .claims import Claim
 from .source_inference import Known, Row, SourceReading, row_of, weigh
@@ -209,7 +209,7 @@ def _why_not(outcome: Mapping[str, Any]) -> str:
 
 def _far(among: Sequence[Candidate], wanted: PrintedFigure) -> str:
     """How far the nearest reading is; with advice, if the claim names no unit and seems to be a count of billions."""
-    text = nearest(among, wanted)
+    text = describe_nearest(among, wanted)
     if among and not wanted.counts and 1000 * wanted.value < min(c.value for c in among):
         text += ". Without a unit it counts single operations: write the unit in `claim`, such as GFLOPs"
     return text

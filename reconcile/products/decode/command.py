@@ -162,15 +162,15 @@ def _hints(
     from ...core.number_format import number
     from ...launch.options import flags
     from ...report.document import Code, Text
-    from .hints import find_reading, find_sibling, origin, unseen
+    from .hints import find_origin, find_reading, find_sibling, list_unread_environments
     from .readings import LAYER
     from .runs import LITTLE
-    from .search import bounds, describe_releases
+    from .search import describe_releases, find_release_bounds
 
     if decoded.close:
         first = decoded.matches[0]
-        name = origin(first, known)
-        which = describe_releases(*bounds(first, sources))
+        name = find_origin(first, known)
+        which = describe_releases(*find_release_bounds(first, sources))
         blocks: list[Block] = [Text(which)] if which else []
         if not name or not request.model:
             return blocks
@@ -209,7 +209,7 @@ def _hints(
                 "The network at other sizes and with other settings was not run, which takes minutes: add --thorough."
             )
             blocks.append(Text(left))
-    names = unseen(known, kept, sources, tuple(request.factories), request.counters)
+    names = list_unread_environments(known, kept, sources, tuple(request.factories), request.counters)
     if not names:
         return blocks
     doubt = "This reading may be a coincidence. " if decoded.matches and not decoded.doubtful else ""

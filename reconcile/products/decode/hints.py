@@ -1,8 +1,8 @@
 """Hints of decode and audit beyond the search: environments that it did not read, and other versions of the network.
 
-``find_reading`` looks the number up in the saved baselines of other environments, ``unseen`` lists environments that could be
-run, ``origin`` names the one that gives a total again, and ``find_sibling`` looks the number up in the work of the zoo's other
-versions of the network.
+``find_reading`` looks the number up in the saved baselines of other environments, ``list_unread_environments`` gives those that
+could be run, ``find_origin`` the one that gives a total again, and ``find_sibling`` looks the number up in the work of the zoo's
+other versions of the network.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def find_reading(
     return None
 
 
-def unseen(
+def list_unread_environments(
     known: Mapping[str, Environment],
     kept: Sequence[Source],
     looked_at: Sequence[Source],
@@ -54,13 +54,13 @@ def unseen(
     )
 
 
-def origin(candidate: Candidate, known: Mapping[str, Environment]) -> str:
+def find_origin(candidate: Candidate, known: Mapping[str, Environment]) -> str:
     """The environment to run to get this total of a counter again; '' if it is the one here, or cannot be run."""
     name = candidate.where[0].partition(" (")[0].partition("@")[0]
     return name if candidate.counter in known_counters() and name in known and name != CURRENT else ""
 
 
-def versions(model: str, totals: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
+def list_versions(model: str, totals: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
     """The other versions of this network, of ``totals``, which are by network and by unit. Two networks are versions of one if
     the name of one begins with the other's, as ``resnet50`` and ``resnet50_v1_5``."""
     short = model.rpartition(":")[2]
@@ -74,9 +74,9 @@ def versions(model: str, totals: Mapping[str, Mapping[str, int]]) -> dict[str, M
 def find_sibling(
     model: str, wanted: PrintedFigure, totals: Mapping[str, Mapping[str, int]]
 ) -> tuple[str, str, int] | None:
-    """Another version of this network in which a number ran that the figure is, with its unit, and that number: the first of
-    ``versions``."""
-    for name, numbers in versions(model, totals).items():
+    """The name of another version of this network whose work is the figure, the unit of that number, and the number: the first of
+    ``list_versions``."""
+    for name, numbers in list_versions(model, totals).items():
         for unit, number in numbers.items():
             if wanted.holds(number):
                 return name, unit, number

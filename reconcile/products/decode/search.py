@@ -1,6 +1,6 @@
 """``search``: finds a published number of a model among the candidates of grammar.py, the simplest reading first.
 
-``nearest`` says how far the others are, ``bounds`` between which releases of its counter's package a reading holds.
+``describe_nearest`` says how far the others are, ``find_release_bounds`` between which releases of a counter a reading holds.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def search(
         left_out=left_out,
         notes=tuple(notes),
         chance=by_chance(table, wanted),
-        distance=nearest([c for c in table if c.rank < LAYER], wanted),
+        distance=describe_nearest([c for c in table if c.rank < LAYER], wanted),
     )
 
 
@@ -159,7 +159,7 @@ def find_agreeing(table: Sequence[Candidate], wanted: PrintedFigure) -> tuple[tu
     return tuple(matches), cut and bool(matches)
 
 
-def nearest(among: Sequence[Candidate], wanted: PrintedFigure) -> str:
+def describe_nearest(among: Sequence[Candidate], wanted: PrintedFigure) -> str:
     """In words, how far the nearest reading is, in the unit of the claim; and in the other one, if that is nearer."""
     if not among:
         return "no reading of the model can be compared with it"
@@ -168,13 +168,13 @@ def nearest(among: Sequence[Candidate], wanted: PrintedFigure) -> str:
     mine = [c for c in ranked if c.unit == wanted.counts] or ranked
     unit = f" in {mine[0].unit}s" if wanted.counts and mine is not ranked else ""
     share = f"the nearest of {len(mine)} readings" if len(mine) > 1 else "the only reading"
-    text = f"{measure(target, mine[0])}, {share}{unit}"
+    text = f"{describe_distance(target, mine[0])}, {share}{unit}"
     if mine[0].unit != ranked[0].unit and ranked[0].unit:
-        text += f"; read as {ranked[0].unit}s it is {measure(target, ranked[0])}"
+        text += f"; read as {ranked[0].unit}s it is {describe_distance(target, ranked[0])}"
     return text
 
 
-def measure(target: int, near: Candidate) -> str:
+def describe_distance(target: int, near: Candidate) -> str:
     """``too small by 5.0 %: 3,857,973,248 (3.86 GMACs, ...)``."""
     off = 100 * abs(target - near.value) / near.value if near.value else math.inf
     size = f"{si(near.value, near.unit)}s, " if near.unit else ""
@@ -182,7 +182,7 @@ def measure(target: int, near: Candidate) -> str:
     return f"too {'small' if target < near.value else 'large'} by {share}: {near.value:,} ({size}{near.what})"
 
 
-def bounds(candidate: Candidate, sources: Sequence[Source]) -> tuple[str, str, str]:
+def find_release_bounds(candidate: Candidate, sources: Sequence[Source]) -> tuple[str, str, str]:
     """The package, and the releases nearest to those that give this reading, before and after them, that give another number.
 
     An end is '' if no release was looked at there. Only data with the same parameters is compared. ('', '', '') if the reading is

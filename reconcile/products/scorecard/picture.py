@@ -38,38 +38,38 @@ COLOURS = {
     Verdict.ABSENT: "#e6e6e6",
     Verdict.NOTHING: GRID,
 }
-ACROSS = 0.085
+COLUMN_INCHES = 0.085
 """Inches of a column."""
-DOWN = 0.24
+ROW_INCHES = 0.24
 """Inches of a row."""
-THIN = 0.12
+THIN_CELL = 0.12
 """Height of a cell that says nothing about the counter, as a part of its row."""
 
 
 def to_svg(board: Board) -> str | bytes:
-    """``scorecard.svg``."""
-    return save_figure(figure(board), "svg")
+    """The picture of a board, as the text of ``scorecard.svg``."""
+    return save_figure(draw_board(board), "svg")
 
 
-def figure(board: Board) -> Any:
-    """A panel for each pass, with the legend between the title and the first."""
+def draw_board(board: Board) -> Any:
+    """A figure of Matplotlib: a panel for each pass, with the legend between the title and the first."""
     places = [(family, layer) for family, layers in board.layers.items() for layer in layers]
     rows, panels = len(board.counters), len(board.passes)
-    height = TITLE_INCHES + 0.3 + panels * (1.15 + DOWN * rows)
+    height = TITLE_INCHES + 0.3 + panels * (1.15 + ROW_INCHES * rows)
     with drawing_style():
-        made, axes = empty_figure(2.2 + ACROSS * len(places), height, panels, (1,))
+        made, axes = empty_figure(2.2 + COLUMN_INCHES * len(places), height, panels, (1,))
         about = "multiply-adds of each layer that the counter counts, beside those that ran; a column per layer"
         draw_titles(made, "What the counters say of the layers of the zoo", about)
         for panel, pass_ in zip(axes, board.passes, strict=True):
-            _panel(panel, board, pass_, places)
+            _draw_panel(panel, board, pass_, places)
         present = [v for v in (*SHOWN, Verdict.OPEN, Verdict.ABSENT) if any(
             board.sums(name, pass_)[v] for name in board.counters for pass_ in board.passes
         )]  # fmt: skip
-        _legend(made, present)
+        _draw_legend(made, present)
     return made
 
 
-def _panel(axes: Any, board: Board, pass_: str, places: Sequence[tuple[str, str]]) -> None:
+def _draw_panel(axes: Any, board: Board, pass_: str, places: Sequence[tuple[str, str]]) -> None:
     row_labels(axes, [(name, "") for name in board.counters])
     axes.set_xlim(-0.5, len(places) - 0.5)
     axes.set_xticks([])
@@ -81,15 +81,15 @@ def _panel(axes: Any, board: Board, pass_: str, places: Sequence[tuple[str, str]
             if cell is not None:
                 columns.setdefault(cell.verdict, []).append(x)
         for verdict, xs in columns.items():
-            high = THIN if verdict is Verdict.NOTHING else 0.86
-            boxes = [(start - 0.5, end - start + 1) for start, end in _runs(xs)]
+            high = THIN_CELL if verdict is Verdict.NOTHING else 0.86
+            boxes = [(start - 0.5, end - start + 1) for start, end in _find_runs(xs)]
             name = f"{pass_}-{y}-{verdict.value.replace(' ', '-')}-{len(xs)}"
             axes.broken_barh(boxes, (y - high / 2, high), facecolor=COLOURS[verdict], linewidth=0, gid=name)
     axes.vlines([x + 0.5 for x in range(len(places) - 1)], -0.5, len(board.counters) - 0.5, color=PAPER, linewidth=0.7)
-    _families(axes, board)
+    _draw_families(axes, board)
 
 
-def _families(axes: Any, board: Board) -> None:
+def _draw_families(axes: Any, board: Board) -> None:
     """A line between the families, and their names above."""
     start = 0
     for family, layers in board.layers.items():
@@ -102,14 +102,14 @@ def _families(axes: Any, board: Board) -> None:
         start += len(layers)
 
 
-def _runs(xs: Sequence[int]) -> list[tuple[int, int]]:
-    """First and last of the numbers that follow each other."""
+def _find_runs(xs: Sequence[int]) -> list[tuple[int, int]]:
+    """Runs of consecutive numbers: the first and the last of each."""
     starts = [x for x in xs if x - 1 not in xs]
     ends = [x for x in xs if x + 1 not in xs]
     return list(zip(starts, ends, strict=True))
 
 
-def _legend(figure: Any, verdicts: Sequence[Verdict]) -> None:
+def _draw_legend(figure: Any, verdicts: Sequence[Verdict]) -> None:
     from matplotlib.patches import Patch
 
     labels = {Verdict.FACTOR: "wrong number", Verdict.NOTHING: "no multiply-adds"}

@@ -118,7 +118,7 @@ def watch(
     )
     texts = reports.render(result, formats, statement, again(ctx, (), *call.words, *call.program))
     kept = atomic.write(out, stem, texts)
-    if said := reports.left_out(result, formats):
+    if said := reports.explain_missing_page(result, formats):
         say(said, err=True)
     show(result, statement, kept, quiet=quiet, verbose=verbose)
     if device and result.verdict.figures:

@@ -1,7 +1,7 @@
 """Nurseries of a sweep: processes that have imported a framework and a library, from which a cell's workers are forked.
 
-A cell of a library's model spends most of its time on importing the framework and the library. Inside ``warm.warm()``
-(products/forked_workers.py) both are imported once. Each cell still has its own process, and its own workers.
+A cell of a library's model spends most of its time on importing the framework and the library. Inside ``warm()``
+of products/forked_workers.py both are imported once. Each cell still has its own process, and its own workers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from . import cells
 
 
 def offer_nurseries(request: Mapping[str, Any]) -> dict[str, forked_workers.Offered]:
-    """A nursery for each framework of the request's cell (cells.request_of), where it can have one."""
+    """The nurseries for the cell of a request (cells.request_of), by framework: for each that runs here and can be forked."""
     nurseries = forked_workers.find_nurseries()
     if nurseries is None:
         return {}
@@ -39,21 +39,21 @@ def offer_nurseries(request: Mapping[str, Any]) -> dict[str, forked_workers.Offe
     for record in frameworks().values():
         own = [name for name, counter in found.items() if counter.framework == record.name and not counter.recipe]
         wanted = record.name in cell.factories if cell.factories else bool(own)
-        if not wanted or not record.forks or record.folder or not _has(place, record):
+        if not wanted or not record.forks or record.folder or not _is_installed(place, record):
             continue
         body = WorkerRequest(framework=record, tasks=(), out="", counters=counters_of_request(own))
-        library = _library(record, cell.factories.get(record.name, ""), request["paths"])
+        library = _choose_library(record, cell.factories.get(record.name, ""), request["paths"])
         nursery = nurseries.of(body, python, library)
         if nursery is not None:
             made[record.name] = nursery
     return made
 
 
-def _has(place: Environment | None, record: Framework) -> bool:
+def _is_installed(place: Environment | None, record: Framework) -> bool:
     return cells.is_there(record.package, ()) if place is None else record.name in place.frameworks
 
 
-def _library(record: Framework, where: str, paths: list[str]) -> str:
+def _choose_library(record: Framework, where: str, paths: list[str]) -> str:
     """The module to import for that factory: one of the libraries that the framework names, and none of a user's own."""
     module = where.partition(":")[0]
     known = {name for name, _ in record.libraries} | {name for _, name, _ in record.functions}

@@ -18,7 +18,7 @@ from reconcile.engine.settle import Collected
 from reconcile.launch.request import RunRequest
 from reconcile.products.decode.grammar import Source
 from reconcile.products.decode.printed_figure import figure
-from reconcile.products.decode.search import Decoded, bounds, search
+from reconcile.products.decode.search import Decoded, find_release_bounds, search
 from reconcile.products.decode.sources import gather
 from tests.products.decode import data
 
@@ -55,7 +55,7 @@ def test_published(model: str, text: str, what: str, where: str) -> None:
     ],
 )
 def test_which_releases_it_can_come_from(text: str, limits: tuple[str, str, str]) -> None:
-    assert bounds(decoded("gru_demo", text).matches[0], data.saved("gru_demo")) == limits
+    assert find_release_bounds(decoded("gru_demo", text).matches[0], data.saved("gru_demo")) == limits
 
 
 def test_a_release_between_that_gives_another_number_is_no_bound() -> None:
@@ -70,7 +70,7 @@ def test_a_release_between_that_gives_another_number_is_no_bound() -> None:
     same = [ledger._replace(versions=versions) for ledger in ledgers]
     again = replace(old, name="newest", collected=replace(old.collected, ledgers=tuple(same)))
     best = decoded("gru_demo", "22938560").matches[0]
-    assert bounds(best, [old, mid, again]) == ("", "", "")
+    assert find_release_bounds(best, [old, mid, again]) == ("", "", "")
 
 
 def test_s4_has_nothing_of_the_network_and_is_the_model_twice() -> None:

@@ -7,7 +7,7 @@ import pytest
 from reconcile.core.records import FLOP, MAC
 from reconcile.launch.environments.definitions import load
 from reconcile.products.decode import search as searching
-from reconcile.products.decode.hints import find_reading, origin, unseen
+from reconcile.products.decode.hints import find_origin, find_reading, list_unread_environments
 from reconcile.products.decode.printed_figure import figure
 from reconcile.products.decode.readings import DERIVED, LAYER, PART, REPORTED, WORK, Candidate
 from reconcile.products.decode.search import Decoded, search
@@ -109,8 +109,10 @@ def test_where_else_the_figure_is() -> None:
     assert find_reading("gru_demo", figure("25150826"), kept, kept) is None
     assert find_reading("gru_demo", figure("12345678"), kept, here) is None
     known = load()
-    assert origin(there[1], known) == "tf-1.12"
-    assert origin(search("gru_demo", figure("250052032"), here).matches[0], known) == ""
-    assert unseen(known, [], here, ()) == tuple(name for name in known if name != "current" and known[name].unasked)
-    assert unseen(known, [], here, ("tf",)) == ("tf-1.12", "tf-2.3.1")
-    assert "tf-1.12" not in unseen(known, kept, here, ())
+    assert find_origin(there[1], known) == "tf-1.12"
+    assert find_origin(search("gru_demo", figure("250052032"), here).matches[0], known) == ""
+    assert list_unread_environments(known, [], here, ()) == tuple(
+        name for name in known if name != "current" and known[name].unasked
+    )
+    assert list_unread_environments(known, [], here, ("tf",)) == ("tf-1.12", "tf-2.3.1")
+    assert "tf-1.12" not in list_unread_environments(known, kept, here, ())
