@@ -39,14 +39,14 @@ class Kernel:
             heads = [t[-2:] for t in given]
             for queries, keys in zip(*lengths, strict=True):
                 rows = (queries, keys, keys)
-                yield _three([(1, h, n, d) for (h, d), n in zip(heads, rows, strict=True)])
+                yield _as_shapes([(1, h, n, d) for (h, d), n in zip(heads, rows, strict=True)])
         elif any(op.given(name) for name in _PACKED if name in op.attrs) or any(len(t) != 4 for t in given):
             raise UnknownWork(f"{op.op} of {UNKNOWN_LENGTHS}")
         else:
-            yield _three(given if self.heads_first else [(b, h, s, d) for b, s, h, d in given])
+            yield _as_shapes(given if self.heads_first else [(b, h, s, d) for b, s, h, d in given])
 
 
-def _three(shapes: Sequence[tuple[int, ...]]) -> Shapes:
+def _as_shapes(shapes: Sequence[tuple[int, ...]]) -> Shapes:
     query, key, value = shapes
     return query, key, value
 
@@ -66,6 +66,7 @@ def band(left: int | None, right: int | None, to_end: bool) -> Band | None:
 
 
 def _flash(op: Op) -> Band | None:
+    """The mask of a flash or cuDNN kernel: its window, causal or not."""
     causal = bool(op.attrs.get("is_causal", op.attrs.get("causal")))
     left, right = op.attrs.get("window_size_left"), op.attrs.get("window_size_right")
     if op.attrs.get("window_size") is not None:  # torch_attn::_varlen_attn: [left, right]
@@ -74,6 +75,7 @@ def _flash(op: Op) -> Band | None:
 
 
 def _efficient(op: Op) -> Band | None:
+    """The mask of a memory-efficient kernel: its custom_mask_type, with a window."""
     kind, window = int(attr(op, "custom_mask_type", 0)), op.attrs.get("window_size")
     if not kind and window:
         raise UnknownWork(f"{op.op} with a window and without a causal mask")

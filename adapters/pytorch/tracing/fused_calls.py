@@ -1,4 +1,4 @@
-"""FusedCalls: the mode of functions that lets recurrent layers and attention through as one op each.
+"""FusedCalls: a TorchFunctionMode under which a recurrent layer or a call of attention is recorded as one op.
 
 The record of such a call is that of what the module calls, whatever the number of steps: the tests compare their formulas with
 their op-by-op decomposition.  On ``meta`` no step is run, and an empty tensor of the right shape replaces the result.
@@ -22,7 +22,7 @@ FUSED = "a fused call"
 
 
 class FusedCalls(TorchFunctionMode):
-    """Lets recurrent layers and attention through as one op each."""
+    """Records a recurrent layer, or a call of attention, in ``recorder`` as one op in place of the ops that it runs."""
 
     def __init__(self, recorder: Any) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class FusedCalls(TorchFunctionMode):
         kwargs = kwargs or {}
         self.recorder.tangents.begin()
         # PyTorch asks for every attribute of a tensor that anybody reads, too
-        if type(func).__hash__ is None or not self._concerns(func) or not self.is_own_call:
+        if type(func).__hash__ is None or not self._is_fused(func) or not self.is_own_call:
             return func(*args, **kwargs)
         own = next((kind for kind in types if overrides_functions(kind) and not is_jagged(kind)), None)
         if own is not None:  # it calls the function again, with other arguments perhaps
@@ -42,26 +42,26 @@ class FusedCalls(TorchFunctionMode):
                 return own.__torch_function__(func, types, args, kwargs)
         if any(map(is_wrapper, types)) and not any(map(is_jagged, types)):
             return func(*args, **kwargs)  # its sizes are those of the whole, and parts of it run
-        if not self.stands(tensors_in([*args, *kwargs.values()])):
+        if not self.can_stand_for(tensors_in([*args, *kwargs.values()])):
             return func(*args, **kwargs)
         if func not in self.recurrent:
             return self.attention(func, args, kwargs)
         return func(*args, **kwargs) if kwargs else self.recurrent_call(self.recurrent[func], func, args)
 
-    def _concerns(self, func: Any) -> bool:
+    def _is_fused(self, func: Any) -> bool:
         return func is torch.nn.functional.scaled_dot_product_attention or func in self.recurrent
 
     @property
     def is_own_call(self) -> bool:
-        """Whether a call now is one of the model's own."""
+        """Whether a call now is one of the model's own: the recorder is not paused."""
         return not self.recorder.paused
 
-    def stands(self, tensors: list[torch.Tensor]) -> bool:
-        """Whether one op may stand for a call on these tensors: nothing comes of the call but its result."""
+    def can_stand_for(self, tensors: list[torch.Tensor]) -> bool:
+        """Whether one op may be recorded in place of a call on these tensors: none of them is followed for derivatives."""
         return not is_followed(tensors)
 
-    def one(self, compute: Callable[..., Any], record: Callable[[Any], Op], tensors: list[torch.Tensor]) -> Any:
-        """Let a call on these tensors through and record it, made of its result, as one op; ``compute(*tensors)`` calls."""
+    def record_op(self, compute: Callable[..., Any], record: Callable[[Any], Op], tensors: list[torch.Tensor]) -> Any:
+        """Run ``compute(*tensors)`` unrecorded, and record the op that ``record`` makes of its result. Returns the result."""
         self.recorder.check_memory(tensors, FUSED)
         self.recorder.paused = True
         try:
@@ -80,7 +80,7 @@ class FusedCalls(TorchFunctionMode):
         def make_op(out: Any) -> Op:
             return recurrent(name, args, out, recorder.path.current)
 
-        return self.one(lambda *_: stand_in(name, args) if meta else func(*args), make_op, tensors_in(args))
+        return self.record_op(lambda *_: stand_in(name, args) if meta else func(*args), make_op, tensors_in(args))
 
     def attention(self, func: Any, args: Any, kwargs: Any) -> Any:
         """scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)."""
@@ -101,4 +101,4 @@ class FusedCalls(TorchFunctionMode):
             layer = recorder.path.current
             return Op("", "aten.scaled_dot_product_attention", layer, inputs, (tensor_record(out),), attrs)
 
-        return self.one(lambda *found: func(**dict(given, **dict(zip(of_tensors, found)))), make_op, tensors)
+        return self.record_op(lambda *found: func(**dict(given, **dict(zip(of_tensors, found)))), make_op, tensors)

@@ -1,9 +1,9 @@
 """Recurrent layers and attention of a training step: one op forward, and one backward op for each part of the gradient.
 
-On a device that computes, this holds only for attention, and only where PyTorch runs its matrix products one by one: the trace
-then says what is causal.  A fused kernel and a recurrent layer run as they are and are recorded op by op, with the gradients
-that they compute although nothing needs them.  Code that reads a gradient's values (a hook, clipping, a test for NaN) gets
-values there.
+On meta this holds for both.  On a device that computes, it holds only for attention, and only where PyTorch runs its matrix
+products one by one: the trace then says what is causal.  There a fused kernel and a recurrent layer run as they are and are
+recorded op by op, with the gradients that they compute although nothing needs them, and code that reads a gradient's values (a
+hook, clipping, a test for NaN) gets values.
 
 A backward op has the inputs of its forward op.  ``needs`` says which of them need a gradient, ``arrived`` which outputs have
 one, ``part`` which part of the work the op counts: parts belong to different phases (reconcile/work/aten/fused_gradients.py).
@@ -43,8 +43,9 @@ class FusedGradientFollowed(Exception):
     """The model takes a gradient of a gradient of a call that was recorded as one op: it has to be recorded op by op."""
 
 
-class _Opaque(torch.autograd.Function):
-    """A fused call as one op forward and its parts backward; what comes back has the right shapes and no meaning."""
+class _FusedFunction(torch.autograd.Function):
+    """A fused call, recorded as one op forward and its parts backward. Its gradients have the right shapes; their
+    values are zeros, unless ``followed`` is set."""
 
     @staticmethod
     def forward(
@@ -58,7 +59,7 @@ class _Opaque(torch.autograd.Function):
     ) -> Any:
         recorder.paused = True
         try:
-            ctx.inner = _Inner(compute, tensors) if followed else None
+            ctx.inner = _FollowedCall(compute, tensors) if followed else None
             out = compute(*tensors) if ctx.inner is None else ctx.inner.out.detach()
             made = op(out)
             ctx.like = [torch.empty_like(t, device="meta") for t in tensors]
@@ -90,9 +91,9 @@ class _Opaque(torch.autograd.Function):
         recorder.hold_memory(found)
         arrived = [gradient is not None for gradient in gradients]
         computed = [need or (ctx.at_once and i < len(ATTENTION) - 1) for i, need in enumerate(needs)]
-        for part, tensors in _parts(ctx.made, computed).items():
+        for part, tensors in _list_parts(ctx.made, computed).items():
             weights = part == "weights" or all(ctx.of_weights[i] for i in tensors)
-            needed = part in _parts(ctx.made, needs)
+            needed = part in _list_parts(ctx.made, needs)
             attrs = dict(ctx.made.attrs, needs=computed, arrived=arrived, part=part)
             recorder.add(
                 ctx.made._replace(
@@ -105,17 +106,17 @@ class _Opaque(torch.autograd.Function):
         return (None,) * 5 + tuple(found)
 
 
-class _Inner:
+class _FollowedCall:
     """A call on copies of its tensors, followed by autograd on its own, for the values of its gradients."""
 
     def __init__(self, compute: Callable[..., Any], tensors: tuple[torch.Tensor, ...]) -> None:
         self.tensors = [t.detach().requires_grad_(t.requires_grad) for t in tensors]
-        # a checkpoint counts what is saved in it: of the call that is what _Opaque saves, and none of this
+        # a checkpoint counts what is saved in it: of the call that is what _FusedFunction saves, and none of this
         with torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(_keep_tensor, _keep_tensor):
             self.out = compute(*self.tensors)
 
     def gradients(self, arrived: torch.Tensor) -> list[Any]:
-        """One for each tensor, None where none is needed.  The engine is run as autograd.grad would, which is being watched."""
+        """The gradients, None where none is needed.  The engine is run as autograd.grad would, which is being watched."""
         wanted = tuple(t for t in self.tensors if t.requires_grad)
         run = torch.autograd.graph._engine_run_backward
         made = iter(run((self.out,), (arrived,), True, False, wanted, True, accumulate_grad=False))
@@ -126,8 +127,8 @@ def _keep_tensor(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
-def _parts(op: Op, needs: list[bool]) -> dict[str, list[int]]:
-    """Part of the gradient -> the inputs that it is for, where one of them needs it."""
+def _list_parts(op: Op, needs: list[bool]) -> dict[str, list[int]]:
+    """The parts of the gradient that are needed, each with the inputs that it is for."""
     wanted = [i for i, need in enumerate(needs) if need]
     if "weights_at" in op.attrs:
         at = op.attrs["weights_at"]
@@ -140,8 +141,8 @@ def _parts(op: Op, needs: list[bool]) -> dict[str, list[int]]:
     return {**({"scores": scored} if scored else {}), **parts}
 
 
-def _there(value: Any) -> Any:
-    """What has the properties of a tensor by which a kernel is chosen, on the CPU; it takes the memory of its last dimension."""
+def _proxy(value: Any) -> Any:
+    """A CPU tensor with what a kernel is chosen by of this one, in the memory of one row; another value as it is."""
     if not isinstance(value, torch.Tensor) or not value.dim():
         return value
     last, step = int(value.shape[-1]), 1 if value.stride(-1) == 1 else 2
@@ -150,7 +151,7 @@ def _there(value: Any) -> Any:
 
 
 class TrainedFusedCalls(FusedCalls):
-    """Lets recurrent layers and attention through as ops of their own."""
+    """FusedCalls of a training step: records the op of a call, and a backward op for each part of its gradient."""
 
     at_once = False  # whether the kernel of the call computes all gradients where one is needed
 
@@ -158,8 +159,8 @@ class TrainedFusedCalls(FusedCalls):
     def is_own_call(self) -> bool:
         return not self.recorder.paused and (self.recorder.phase == FORWARD or is_recomputing())
 
-    def stands(self, tensors: list[torch.Tensor]) -> bool:
-        """Whether one op may stand for a call on these tensors, and others for its gradients."""
+    def can_stand_for(self, tensors: list[torch.Tensor]) -> bool:
+        """Whether one op may be recorded in place of a call on these tensors, and others in place of its gradients'."""
         return not is_transformed()
 
     def recurrent_call(self, name: str, func: Any, args: tuple[Any, ...]) -> Any:
@@ -168,7 +169,7 @@ class TrainedFusedCalls(FusedCalls):
         return super().recurrent_call(name, func, args)
 
     def attention(self, func: Any, args: Any, kwargs: Any) -> Any:
-        by_kernel = self._on_cpu(args, kwargs) != PLAIN
+        by_kernel = self._choose_cpu_kernel(args, kwargs) != PLAIN
         if by_kernel and any(t.device.type != "meta" for t in tensors_in([*args, *kwargs.values()])):
             return func(*args, **kwargs)
         self.at_once = by_kernel
@@ -177,12 +178,12 @@ class TrainedFusedCalls(FusedCalls):
         finally:
             self.at_once = False
 
-    def _on_cpu(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+    def _choose_cpu_kernel(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         """The kernel that PyTorch would choose for this call on the CPU (torch.nn.attention.SDPBackend)."""
         self.recorder.paused = True
         try:
-            there = [_there(value) for value in args]
-            return int(torch._fused_sdp_choice(*there, **{name: _there(value) for name, value in kwargs.items()}))
+            there = [_proxy(value) for value in args]
+            return int(torch._fused_sdp_choice(*there, **{name: _proxy(value) for name, value in kwargs.items()}))
         except (
             RuntimeError,
             TypeError,
@@ -192,7 +193,7 @@ class TrainedFusedCalls(FusedCalls):
         finally:
             self.recorder.paused = False
 
-    def one(self, compute: Callable[..., Any], record: Callable[[Any], Op], tensors: list[torch.Tensor]) -> Any:
+    def record_op(self, compute: Callable[..., Any], record: Callable[[Any], Op], tensors: list[torch.Tensor]) -> Any:
         self.recorder.check_memory(tensors, FUSED)
         phase = RECOMPUTATION if is_recomputing() else FORWARD
         layer = self.recorder.where()
@@ -201,4 +202,4 @@ class TrainedFusedCalls(FusedCalls):
             return record(out)._replace(layer=layer, phase=phase)
 
         followed = tensors[0].device.type != "meta" and is_followed(tensors)
-        return _Opaque.apply(self.recorder, compute, make_op, self.at_once, followed, *tensors)
+        return _FusedFunction.apply(self.recorder, compute, make_op, self.at_once, followed, *tensors)
