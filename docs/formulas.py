@@ -10,7 +10,6 @@ from reconcile.core.work import Formula
 from reconcile.work import load, registered_formulas
 
 HELD = {
-    "aten.complex_numbers": ("complex", "loops over pairs of numbers"),
     "aten.distances": ("aten/distances", "loops"),
     "aten.elementwise": ("tables, elements, by_index", "the expression of each row, run on counting numbers"),
     "aten.foreach": ("aten/foreach", "what PyTorch runs for one tensor, and for an optimiser that is not fused"),
@@ -19,15 +18,12 @@ HELD = {
     "aten.layers": ("layers, composites, fused_of_the_zoo", "loops, and the ops that PyTorch dispatches for them"),
     "aten.linalg": ("linalg", "loops, and the polynomials of LAPACK working note 41"),
     "aten.losses": ("gradient_elements, composites", "the expression of each row, and its parts"),
-    "aten.lowprecision": ("low_precision", "the product that it stands for"),
-    "aten.mkldnn": ("aten/mkldnn", "the product and each step as PyTorch runs them apart"),
     "aten.ordering": ("ordering", "tournaments and searches that are really played"),
     "aten.no_products": ("linalg", "nothing but the absence of matrix products"),
     "aten.products": ("aten/products, composites, naive_convolution", "loops"),
     "aten.recurrent": ("recurrent, fused_of_the_zoo", "the ops that PyTorch dispatches for them, which loops hold"),
     "aten.reductions": ("elements, composites", "loops"),
     "aten.sampling": ("sampling", "loops, and for other gradients their parts"),
-    "aten.sparse": ("aten/sparse", "loops over the stored values"),
     "attention_kernels": ("attention_kernels", "loops over the pairs that see each other"),
     "ranks.collectives": ("collectives", "rings in which parts are really passed and added"),
     "complex_numbers": ("complex, lax, tf_linalg", "loops over pairs of numbers"),
@@ -53,7 +49,11 @@ HELD = {
     ),
     "tensorflow.no_products": ("tf_linalg", "nothing but the absence of matrix products"),
     "tensorflow.recurrent": ("tensorflow", "loops of each cell"),
-    "tflite.formulas": ("adapters/tflite/formulas", "TensorFlow's op of the same name, and closed forms"),
+    "tensor_kinds.complex_numbers": ("complex", "loops over pairs of numbers"),
+    "tensor_kinds.low_precision": ("low_precision", "the product that it stands for"),
+    "tensor_kinds.mkldnn": ("aten/mkldnn", "the product and each step as PyTorch runs them apart"),
+    "tensor_kinds.sparse": ("aten/sparse", "loops over the stored values"),
+    "tflite.formulas": ("../adapters/tflite/formulas", "TensorFlow's op of the same name, and closed forms"),
     "torchvision.formulas": ("torchvision, regions", "loops, whose values are PyTorch's own samplers'"),
 }
 """Module of formulas -> the files test_*.py of tests/work, or of tests/adapters, that hold it, and to which."""

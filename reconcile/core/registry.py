@@ -40,6 +40,7 @@ PRODUCT_FOLDERS = (
     "mfu",
     "sweep",
     "torchvision",
+    "tensor_kinds",
     "gallery",
     "scorecard",
     "upgrade",
@@ -87,6 +88,8 @@ COUNTER_FOLDERS: dict[str, tuple[str, ...]] = {
     "paddle": (),
     "formulas": (),
     "xla": ("frameworks.jax",),
+    "roofline": ("frameworks.jax",),
+    "estimate_cost": ("counters.roofline", "frameworks.jax"),
     "cpu_libraries": (),
     "tf_libraries": ("counters.cpu_libraries",),
 }

@@ -78,17 +78,17 @@ def _import(record: Framework, module: str) -> None:
         ) from error
 
 
-def formula_of(op: str) -> Formula | None:
-    """The formula of exactly this op, or None. Frameworks whose formulas are not loaded yet are asked one after another, then
-    products."""
-    entry = find(op)
+def formula_of(op: str, kind: str = "") -> Formula | None:
+    """The formula of exactly this op and kind of record, or None. Frameworks whose formulas are not loaded yet are asked one
+    after another, then products."""
+    entry = find(op, kind)
     if entry is None and not _loaded.issuperset(
         module for record in frameworks().values() for module in (record.formulas, *record.more_formulas)
     ):
         with _loading:
             for names in (*((name,) for name in frameworks()), None):
                 load(names)
-                entry = find(op)
+                entry = find(op, kind)
                 if entry is not None:
                     break
     return entry
@@ -184,7 +184,7 @@ def work_of(op: Op) -> Work:
         entry = None
     zero = entry and entry.zero_reason
     variant = kind and not (zero or (entry and kind == "sparse" and not op.op.startswith("aten.")))
-    own = find(op.op, kind) if variant else entry
+    own = formula_of(op.op, kind) if variant else entry
     tool = partial(_work_by_tool, entry=own, missing_for=kind if entry else "")
     if given is None or (zero and UNENTERED not in op.attrs):
         return tool(op)

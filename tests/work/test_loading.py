@@ -34,6 +34,12 @@ def test_formulas_are_loaded_as_they_are_needed() -> None:
     ]
 
 
+def test_a_formula_on_sparse_tensors_is_loaded_where_that_on_dense_ones_is_there() -> None:
+    asked = "work.find('aten.mm') is not None, work.find('aten.mm', 'sparse'), work.formula_of('aten.mm', 'sparse').op"
+    said = output_of("-c", f"from reconcile import work; work.load(('torch',)); print({asked})")
+    assert said.split() == ["True", "None", "aten.mm"]
+
+
 def test_another_packages_formulas_stop_only_who_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = NUMPY._replace(name="broken", formulas="no_such_package.formulas", folder="somewhere")
     monkeypatch.setitem(registry.frameworks(), "broken", broken)

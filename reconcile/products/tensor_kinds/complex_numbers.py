@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ...core.records import Op
 from ...core.work import SINGLE_COMPONENTS, UnknownWork, Work, complex_formula, formulas
-from ..common_formulas import per_output
-from ..complex_numbers import polynomials
-from ..elementwise import ADD, CMP, DIV, MUL, SPECIAL, vector_norm
-from ..shapes import n_in, n_out
+from ...work.common_formulas import per_output
+from ...work.complex_numbers import polynomials
+from ...work.elementwise import ADD, CMP, DIV, MUL, SPECIAL, vector_norm
+from ...work.shapes import n_in, n_out
 
 POLYNOMIAL = """add sub rsub subtract mul multiply neg negative square sum prod cumsum cumprod addcmul mm bmm matmul mv dot vdot
 inner addmm baddbmm addmv addbmm addr outer ger linear einsum tensordot scatter_add index_add index_put _unsafe_index_put

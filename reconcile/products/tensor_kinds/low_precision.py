@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from ...core.records import PACKED, Op
 from ...core.work import SINGLE_COMPONENTS, UnknownWork, Work, find, formulas, prod
-from ..contraction import dots
-from ..convolution import transposed_convolution
-from ..recurrent import GATES
-from ..shapes import n_out, shape
+from ...work.contraction import dots
+from ...work.convolution import transposed_convolution
+from ...work.recurrent import GATES
+from ...work.shapes import n_out, shape
 
 
 def _refuse_scales(op: Op, product: Work) -> Work:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ...core.records import Op
 from ...core.work import SINGLE_COMPONENTS, UnknownWork, Work, find, formulas, no_arithmetic, prod
-from ..contraction import dense
-from ..convolution import convolution, transposed_convolution
-from ..shapes import n_in, n_out, shape
+from ...work.contraction import dense
+from ...work.convolution import convolution, transposed_convolution
+from ...work.shapes import n_in, n_out, shape
 
 _ALIKE = "add sub mul div relu sigmoid tanh hardswish hardsigmoid hardtanh leaky_relu gelu"
 STEPS = {**{name: name for name in _ALIKE.split()}, "swish": "silu"}

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from ...core.records import MEETING, STORED, Op, Tensor
 from ...core.work import SINGLE_COMPONENTS, UnknownWork, Work, find, formulas, sparse_formula
-from ..common_formulas import unknown_work_formula
-from ..contraction import scale_product
-from ..shapes import attr, n_out, out_shape, shape
+from ...work.common_formulas import unknown_work_formula
+from ...work.contraction import scale_product
+from ...work.shapes import attr, n_out, out_shape, shape
 
 OF_VALUES = "relu neg negative abs sign sgn sqrt square tanh sin sinh asin atan expm1 log1p"
 """Functions that are 0 at 0."""

@@ -1,5 +1,5 @@
 """Formulas of ATen operators ("aten.<name>", overload and in-place underscore dropped), and of those of other namespaces that
-PyTorch or a kernel library runs beside them (prims, quantized, mkldnn, higher_order, bitsandbytes, tl).
+PyTorch or a kernel library runs beside them (prims, higher_order, bitsandbytes, tl).
 
 There are two levels: the operators that a dispatch mode sees (convolution, addmm, native_layer_norm), and the composites that
 jit traces and function modes show (conv2d, linear, layer_norm, gru). Both use the same pure functions.
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from .. import attention_kernels  # noqa: F401
 from . import (  # noqa: F401
-    complex_numbers,
     distances,
     elementwise,
     foreach,
@@ -19,8 +18,6 @@ from . import (  # noqa: F401
     layers,
     linalg,
     losses,
-    lowprecision,
-    mkldnn,
     no_arithmetic,
     no_products,
     ordering,
@@ -29,5 +26,4 @@ from . import (  # noqa: F401
     recurrent,
     reductions,
     sampling,
-    sparse,
 )

@@ -2,7 +2,7 @@
 
 Factorisations (Cholesky, LU) and linear systems are counted as ATen's (work/linalg.py), sparse and tridiagonal products by
 their stored values, ``Unique`` and ``LowerBound`` by their comparisons (work/ordering.py), and complex numbers by their parts
-(aten/complex_numbers.py).
+(work/complex_numbers.py).
 """
 
 from __future__ import annotations
