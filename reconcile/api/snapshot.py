@@ -25,7 +25,7 @@ class Literal(NamedTuple):
 
 
 class Snapshot(int):
-    """FLOPs of a model. ``settle`` decides how a comparison ends: it gets the other side, and the file and line of the test."""
+    """FLOPs of a model, as an int. ``settle(other, file, line)`` answers ``== other`` in that line of a test."""
 
     settle: Callable[[object, Path, int], bool]
 
@@ -40,7 +40,8 @@ class Snapshot(int):
 
 
 def find_literal(value: object, path: Path, line: int, number: int) -> Literal | None:
-    """The only place where the statement of that line compares this value (a number or ``...``); None if there is no such."""
+    """The only place where the statement in that line compares this value (a number or ``...``), with the ``number`` to write
+    there; None if there is none, or more than one."""
     statements = (node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.stmt))
     within = [
         node for node in statements if node.lineno <= line <= (node.end_lineno or 0) and not hasattr(node, "body")

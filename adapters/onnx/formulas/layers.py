@@ -117,8 +117,8 @@ def _global_max(op: Op) -> Work:
     return Work(cmp=n_in(op) - n_out(op))
 
 
-def _row(op: Op, default: int) -> tuple[int, int]:
-    """(rows, length) along ``axis``."""
+def _axis_rows(op: Op, default: int) -> tuple[int, int]:
+    """(rows, length of a row) of a tensor along its ``axis``."""
     sizes, axis = shape(op), int(op.attrs.get("axis", default))
     n = sizes[axis] if sizes else 1
     return (prod(sizes) // n if n else 0), n
@@ -126,20 +126,20 @@ def _row(op: Op, default: int) -> tuple[int, int]:
 
 @formula("onnx.Softmax", source=f"normalization.softmax along one axis (from opset 13): {_SPEC}/onnx__Softmax.html")
 def _softmax(op: Op) -> Work:
-    return normalization.softmax(*_flat(op))
+    return normalization.softmax(*_softmax_rows(op))
 
 
 @formula(
     "onnx.LogSoftmax", source=f"normalization.log_softmax along one axis (from opset 13): {_SPEC}/onnx__LogSoftmax.html"
 )
 def _log_softmax(op: Op) -> Work:
-    return normalization.log_softmax(*_flat(op))
+    return normalization.log_softmax(*_softmax_rows(op))
 
 
-def _flat(op: Op) -> tuple[int, int]:
+def _softmax_rows(op: Op) -> tuple[int, int]:
     """(rows, length) of a softmax; before opset 13 all dimensions from ``axis`` on form one row."""
     if int(op.attrs.get("opset", 13)) >= 13:
-        return _row(op, -1)
+        return _axis_rows(op, -1)
     sizes, axis = shape(op), int(op.attrs.get("axis", 1))
     n = prod(sizes[axis:])
     return (prod(sizes) // n if n else 0), n
@@ -147,13 +147,13 @@ def _flat(op: Op) -> tuple[int, int]:
 
 @formula("onnx.Hardmax", source=f"the first maximum of each row: {_SPEC}/onnx__Hardmax.html")
 def _hardmax(op: Op) -> Work:
-    rows, n = _flat(op)
+    rows, n = _softmax_rows(op)
     return Work(cmp=rows * max(n - 1, 0))
 
 
 @formula("onnx.LpNormalization", source=f"x / elementwise.vector_norm: {_SPEC}/onnx__LpNormalization.html")
 def _lp_normalization(op: Op) -> Work:
-    return elementwise.vector_norm(n_in(op), _row(op, -1)[0], int(op.attrs.get("p", 2))) + Work(div=n_in(op))
+    return elementwise.vector_norm(n_in(op), _axis_rows(op, -1)[0], int(op.attrs.get("p", 2))) + Work(div=n_in(op))
 
 
 @formula("onnx.BatchNormalization", source=f"normalization.batch_norm_inference: {_SPEC}/onnx__BatchNormalization.html")
@@ -265,7 +265,7 @@ def _attention(op: Op) -> Work:
 HEADS = ("q_num_heads", "kv_num_heads", "kv_num_heads")
 WINDOW = ("left_window_size", "right_window_size")
 
-_PLAIN = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
+_DEFAULT_ACTIVATIONS = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
 
 
 @formula(
@@ -275,9 +275,9 @@ def _recurrent(op: Op) -> Work:
     # X (T, B, I), or (B, T, I) if layout is 1; W (D, G*H, I), R (D, G*H, H), B (D, 2*G*H)
     kind = op.op.removeprefix("onnx.")
     directions, gates, hidden = shape(op, 2)
-    activations = op.attrs.get("activations") or _PLAIN[kind] * directions
+    activations = op.attrs.get("activations") or _DEFAULT_ACTIVATIONS[kind] * directions
     variant = "rnn_relu" if kind == "RNN" and activations == ["Relu"] * directions else ""
-    if not variant and activations != _PLAIN[kind] * directions:
+    if not variant and activations != _DEFAULT_ACTIVATIONS[kind] * directions:
         raise UnknownWork(f"{op.op} with the activations {', '.join(map(str, activations))}")
     if op.attrs.get("clip") or op.attrs.get("input_forget") or len(op.inputs) > 7:
         raise UnknownWork(f"{op.op} that clips, couples its gates or has peepholes")
@@ -288,5 +288,5 @@ def _recurrent(op: Op) -> Work:
     name = variant or {"LSTM": "lstm", "GRU": "gru", "RNN": "rnn_tanh"}[kind]
     rows = prod(shape(op)[:2])
     # ONNX defines a GRU's new state as (1 - z) * n + z * h, one product more than recurrent.py's n + z * (h - n)
-    again = Work(mul=rows * directions * hidden) if kind == "GRU" else Work()
-    return layers(name, rows, directions, weights) + again
+    extra = Work(mul=rows * directions * hidden) if kind == "GRU" else Work()
+    return layers(name, rows, directions, weights) + extra
