@@ -60,6 +60,9 @@ class Product:
         functions: What it adds to the Python package: ``("count", "module:name")`` for ``reconcile.count``.
         fixture_functions: What it adds to the pytest fixture: ``("formula", "module:name")`` for ``flops.formula``. The function
             gets the folder of the test before the arguments, and fails the test with an AssertionError.
+        check_formats: What it adds to the formats of ``reconcile check``: ``("junit", "module:name")`` for ``--format junit``.
+            The function gets the model's name, the outcome (drift/check.py; None where there is no baseline), the convention,
+            remarks for the end, and the command that accepts all of it. It returns a text, and lines for the log.
         framework_fields: What it adds to the records of frameworks (core/framework.py): (name of a framework, field, value). A
             tuple is appended to the field's, any other value takes its place. A framework that is not there is left out.
         counter_fields: What it adds to the records of counters (core/counter.py), in the same way.
@@ -78,6 +81,7 @@ class Product:
     model_notes: tuple[str, ...] = ()
     functions: tuple[tuple[str, str], ...] = ()
     fixture_functions: tuple[tuple[str, str], ...] = ()
+    check_formats: tuple[tuple[str, str], ...] = ()
     framework_fields: tuple[tuple[str, str, Any], ...] = ()
     counter_fields: tuple[tuple[str, str, Any], ...] = ()
     needs: tuple[str, ...] = ()

@@ -45,6 +45,7 @@ PRODUCT_FOLDERS = (
     "scorecard",
     "upgrade",
     "authors",
+    "ci",
 )
 """Folders below ``reconcile/products/``, in the order in which their commands and options are shown."""
 
@@ -175,7 +176,7 @@ def _wrong_product(record: Product, known: Iterable[str]) -> str:
         *record.run_options,
         *record.answer_hooks,
         *record.model_notes,
-        *(place for _, place in (*record.functions, *record.fixture_functions)),
+        *(place for _, place in (*record.functions, *record.fixture_functions, *record.check_formats)),
     ]
     if entry := find_wrong_entry(record):
         return f"its entry {entry} is not of the form (name, field of its record, value of the field's type)"
@@ -211,8 +212,8 @@ def load_places(field: str) -> tuple[Any, ...]:
 
 
 def product_function(name: str, field: str = "functions") -> Any:
-    """What a product adds under this name to the Python package, or with ``"fixture_functions"`` to the pytest fixture; None if
-    none does."""
+    """What a product adds under this name to the Python package, with ``"fixture_functions"`` to the pytest fixture, with
+    ``"check_formats"`` to the formats of ``reconcile check``; None if none does."""
     for product in products().values():
         place = dict(getattr(product, field)).get(name)
         if place is not None:

@@ -10,8 +10,7 @@ from reconcile.core.records import Ledger, Op, Tensor, Trace
 from reconcile.drift import work_changes
 from reconcile.drift.changes import Drift
 from reconcile.drift.compare import compare
-from reconcile.drift.github import rows
-from reconcile.drift.report import describe_totals, details, verdict
+from reconcile.drift.report import describe_totals, details, group_changes, verdict
 from reconcile.engine.settle import Collected
 from tests.drift.takes import DENSE, take
 
@@ -81,7 +80,7 @@ def test_work_that_is_not_known_is_told_op_by_op() -> None:
     assert work_changes.traces_in_flops(drift) == []
     assert verdict(drift, "x.json").endswith("trace@torch moved, at conv (aten.convolution, aten.never_heard_of)")
     assert describe_totals(drift, "x.json", 50)[1]  # unknown is within no tolerance
-    assert len(rows(drift)) == 2  # one op is gone, the other is new
+    assert len(group_changes(drift.traces[0].changes)) == 2  # one op is gone, the other is new
 
 
 @pytest.mark.parametrize("own", [0, 7])

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from reconcile.cli import cli
-from reconcile.drift.github import _cut_lines
+from reconcile.products.ci.github import _cut_lines
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="file names are text elsewhere")
 NAME = os.fsdecode(b"m\xff")

@@ -10,11 +10,15 @@ import click
 
 from ...core.errors import EXIT_OK, EXIT_UNEXPLAINED, UsageError
 from ...core.option import CHECK, Group
+from ...core.registry import product_function, products
 from ..options import BASELINES, PATH, options_taken_by, pass_of_a_pair
 from ..streams import say
 
 if TYPE_CHECKING:
     from ...drift.changes import Drift
+
+FORMATS = ("text", *(name for product in products().values() for name, _ in product.check_formats))
+"""What ``--format`` takes."""
 
 
 @click.command()
@@ -33,8 +37,8 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("--update", is_flag=True, help="Save this run as the new baseline.")
 @click.option(
-    "--format", "formats", type=click.Choice(("text", "github", "bencher", "github-action-benchmark", "junit")),
-    default="text", show_default=True, help="github: a comment for a pull request. The others: the totals for that service.",
+    "--format", "formats", type=click.Choice(FORMATS), default="text", show_default=True,
+    help="As text, or for a service: a comment on a pull request, or the totals.",
 )  # fmt: skip
 @options_taken_by(CHECK, Group.CONVENTION, Group.MANNER, Group.PRINT)
 @click.pass_context
@@ -70,7 +74,6 @@ def check(
     """
     from ...core.conventions import conventions_of
     from ...core.errors import UsageError
-    from ...drift import ci_formats, github
     from ...drift.baselines import baseline_path
     from ...drift.check import NoBaseline
     from ...drift.check import check as hold
@@ -103,25 +106,24 @@ def check(
     path = against or baseline_path(baselines, name, chosen.name, request.training)
     accept = again(ctx, flags(lambda option: option.baseline) | {"--baselines"}, "--update", bare=False)
     meant = CURRENT if against else chosen.name  # a file that is named is the one that is meant
-    take = collect_there(chosen)
+    take, format_check = collect_there(chosen), product_function(formats, "check_formats")
+    convention = conventions_of(request.convention, request.convention_files).chosen
     with progress(quiet=quiet, verbose=verbose) as tell:
         try:
             done = hold(request, path, remedy=accept, environment=meant, update=update, progress=tell, take=take)
         except NoBaseline:
-            if formats == "github":
-                say(github.first(name, accept).rstrip("\n"))
+            if format_check is not None and (text := format_check(name, None, convention, (), accept)[0]):
+                say(text.rstrip("\n"))
             raise
     remedy = "" if against else accept
     if total is not None and done.drift is not None and not done.failed and not done.drift.failed:
         exit_on_totals(ctx, done.drift, done.path, total)
-    if formats in ci_formats.FORMATS:
+    if format_check is not None:
+        remarks = describe_check(done, str(path), "", update=update, quiet=True)[1 if done.drift is not None else 0 :]
         with choose.formulas_of(request):
-            say(ci_formats.FORMATS[formats](done, conventions_of(request.convention, request.convention_files).chosen))
-        ctx.exit(done.exit_code)
-    if formats == "github":
-        remarks = describe_check(done, str(path), "", update=update, quiet=True)
-        say(github.comment(done, remarks[1 if done.drift is not None else 0 :], remedy).rstrip("\n"))
-        for line in github.annotate_layers(done):
+            text, lines = format_check(name, done, convention, remarks, remedy)
+        say(text.rstrip("\n"))
+        for line in lines:
             say(line, err=True, styled=True)  # a command, and what it holds is escaped
         ctx.exit(done.exit_code)
     for line in describe_check(done, str(done.path), remedy, update=update, quiet=quiet, verbose=verbose):

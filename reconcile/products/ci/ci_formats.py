@@ -7,23 +7,39 @@ customSmallerIsBetter; JUnit's testsuite as Jenkins and GitLab read it.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from xml.etree import ElementTree
 
-from ..core.conventions import Convention, Conventions
-from ..core.escaping import escape_line, escape_lines
-from ..core.records import Ledger, Trace
-from ..engine.booking import flops_per_unit
-from ..engine.traces import trace_name, trace_result
-from ..work import load
-from .changes import Drift
-from .check import Checked
-from .report import details, verdict
+from ...core.conventions import Convention, Conventions
+from ...core.escaping import escape_line, escape_lines
+from ...core.records import Ledger, Trace
+from ...drift.changes import Drift
+from ...drift.check import Checked
+from ...drift.report import details, verdict
+from ...engine.booking import flops_per_unit
+from ...engine.traces import trace_name, trace_result
+from ...work import load
+
+Format = Callable[[str, Checked | None, Convention, Sequence[str], str], tuple[str, Sequence[str]]]
+"""What Product.check_formats names."""
 
 
+def _of_outcome(write: Callable[[Checked, Convention], str]) -> Format:
+    """A format of the outcome alone: it prints nothing where there is no baseline, and no line for a log."""
+
+    def format_check(
+        _model: str, done: Checked | None, convention: Convention, _remarks: Sequence[str], _remedy: str
+    ) -> tuple[str, Sequence[str]]:
+        return ("" if done is None else write(done, convention)), ()
+
+    return functools.wraps(write)(format_check)
+
+
+@_of_outcome
 def format_bencher(done: Checked, convention: Convention) -> str:
     """Bencher Metric Format: a benchmark for the model, a measure for each total."""
     totals = _totals(done, convention).items()
@@ -31,6 +47,7 @@ def format_bencher(done: Checked, convention: Convention) -> str:
     return json.dumps({done.collected.meta["name"]: measures}, indent=2)
 
 
+@_of_outcome
 def format_github_action_benchmark(done: Checked, convention: Convention) -> str:
     """The totals as JSON for github-action-benchmark, ``tool: customSmallerIsBetter``."""
     model, totals = done.collected.meta["name"], _totals(done, convention).items()
@@ -39,6 +56,7 @@ def format_github_action_benchmark(done: Checked, convention: Convention) -> str
     )
 
 
+@_of_outcome
 def format_junit(done: Checked, convention: Convention) -> str:
     """A test for each total; one that moved fails with what moved, and one that could not run is an error."""
     model = escape_line(done.collected.meta["name"])
@@ -70,11 +88,3 @@ def _totals(done: Checked, convention: Convention) -> dict[str, int]:
     traces = {t.framework: trace_result(t, found.declared, asked) for t in found.traces if isinstance(t, Trace)}
     totals = {trace_name(name): t.totals[convention.name] for name, t in traces.items() if t.complete}
     return totals | {x.counter: x.total * flops_per_unit(x.unit) for x in found.ledgers if isinstance(x, Ledger)}
-
-
-FORMATS: Mapping[str, Callable[[Checked, Convention], str]] = {
-    "bencher": format_bencher,
-    "github-action-benchmark": format_github_action_benchmark,
-    "junit": format_junit,
-}
-"""By the names that ``--format`` takes."""

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..core.escaping import disable_github_links, escape_line, escape_lines
-from ..report.document import Block, Code, Fold, Items, Table, Text, strong, tabulate
-from ..report.document.markdown import render_blocks
-from . import work_changes
-from .changes import Change, CounterDrift, Drift
-from .check import Checked
-from .report import details, group_changes, sides, verdict
+from ...core.conventions import Convention
+from ...core.escaping import disable_github_links, escape_line, escape_lines
+from ...drift import work_changes
+from ...drift.changes import Change, CounterDrift, Drift
+from ...drift.check import Checked
+from ...drift.report import details, group_changes, sides, verdict
+from ...report.document import Block, Code, Fold, Items, Table, Text, strong, tabulate
+from ...report.document.markdown import render_blocks
 
 LIMIT = 60_000
 """Bytes of a comment; GitHub takes 65,536 characters."""
@@ -25,6 +26,13 @@ SENTENCE = 600
 """Characters of a verdict, and of a message in the log."""
 ANNOTATED = 10
 """The most annotations of one kind that GitHub shows for a step."""
+
+
+def write_for_github(
+    model: str, done: Checked | None, _convention: Convention, remarks: Sequence[str], remedy: str
+) -> tuple[str, list[str]]:
+    """The comment and the annotations, see Product.check_formats."""
+    return (first(model, remedy), []) if done is None else (comment(done, remarks, remedy), annotate_layers(done))
 
 
 def comment(done: Checked, remarks: Sequence[str], remedy: str = "") -> str:

@@ -15,12 +15,12 @@ from reconcile.cli.streams import say
 from reconcile.core.conventions import BUILT_IN
 from reconcile.core.escaping import escape_line, escape_lines
 from reconcile.core.work import Work
-from reconcile.drift import github
 from reconcile.drift.changes import Change, Drift, TraceDrift
 from reconcile.drift.check import Checked
 from reconcile.drift.compare import compare
 from reconcile.drift.match import Compared
 from reconcile.drift.report import details
+from reconcile.products.ci import github
 from tests.drift.takes import GRU, NEW, OLD, take
 
 BASELINE = Path("reports/baselines/toy/current.json")
