@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...core import table
+from .. import user_tables
 
 COLUMNS = ("model", "input", "figure", "claim", "source", "counter", "environment")
 REQUIRED = ("model", "figure")
@@ -56,5 +56,5 @@ class Claim:
 def read_claims(path: Path) -> list[Claim]:
     """The rows of the file, which may be what an audit wrote. Raises UsageError for one that cannot be read, and for a head
     without the columns."""
-    rows = table.read_rows(path, COLUMNS, REQUIRED, "the claims", WRITTEN)
+    rows = user_tables.read_rows(path, COLUMNS, REQUIRED, "the claims", WRITTEN)
     return [Claim(number, **{"model": "", **given}, wrong=wrong) for number, (given, wrong) in enumerate(rows, 1)]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from ...core import table
 from ...core.errors import UsageError, short
+from .. import user_tables
 from .closed_forms import Shape
 from .printed_number import Claim, Printed, claim, read_number
 from .setup import throughput
@@ -79,7 +79,7 @@ class Row:
 
 def read_claims(path: Path) -> list[Row]:
     """The rows of the file. Raises UsageError for a file that cannot be read, and for a head without the columns."""
-    rows = table.read_rows(path, COLUMNS, REQUIRED, "the claims")
+    rows = user_tables.read_rows(path, COLUMNS, REQUIRED, "the claims")
     found = []
     for number, (given, wrong) in enumerate(rows, 1):
         try:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reconcile.core.table import LONGEST
 from reconcile.products.audit.claims import Claim, read_claims
 from reconcile.products.audit.report import to_csv
 from reconcile.products.audit.verdict import State, Verdict
+from reconcile.products.user_tables import LONGEST
 
 
 def table(folder: Path, text: str) -> Path:
