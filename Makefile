@@ -205,6 +205,7 @@ docs: $(VENV)/.installed
 # site has the same.
 mfu: $(VENV)/.installed
 	$(BIN)/python -m reconcile mfu --table reports/mfu/claims.csv --out reports/mfu || [ $$? = 1 ]
+	for of in cards training; do $(BIN)/python -m reconcile mfu --table reports/mfu/$$of/claims.csv --out reports/mfu/$$of || [ $$? = 1 ]; done
 	$(BIN)/python -m reconcile mfu trainers > reports/mfu/trainers.md
 
 # The documentation and the reports as a site in build/html, with the pages that are made of committed data and not committed

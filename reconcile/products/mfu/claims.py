@@ -1,4 +1,5 @@
-"""Reader of the CSV of ``reconcile mfu --table``: one published utilisation per row, with what its source states.
+"""Reader of the CSV of ``reconcile mfu --table``: one published utilisation, rate or training compute per row, with what its
+source states.
 
 A row that cannot be read carries the reason.
 """
@@ -7,20 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
 
 from ...core.errors import UsageError, short
 from .. import user_tables
 from .closed_forms import Shape
-from .printed_number import Claim, Printed, claim, read_number
+from .printed_number import Claim, Printed, claim, read_number, share
+from .printed_number import work as read_work
 from .setup import throughput
 
 COLUMNS = (
     "id", "who", "model", "params", "layers", "hidden", "heads", "kv_heads", "vocab", "seq", "tokens_per_second",
     "tokens_per_second_per_device", "step_seconds", "batch_tokens", "devices", "device", "dtype", "claimed", "claimed_kind",
-    "formula_stated", "recompute", "causal", "peak_stated", "source", "seen", "note",
+    "formula_stated", "recompute", "causal", "peak_stated", "source", "seen", "note", "head_dim", "router", "active_params",
+    "training_tokens", "device_hours", "utilisation", "base_flops",
 )  # fmt: skip
 REQUIRED = ("claimed", "claimed_kind")
 _RANGE = re.compile(r"([\d.]+)\s*%?\s*(?:to|-|–)\s*([\d.]+)\s*%.*", re.ASCII)
@@ -31,7 +34,19 @@ _PRINTED = (
 """A rate of a device that the note says is printed beside the utilisation."""
 
 
-NO_SHAPE = Shape()
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What a row states of a whole training: utilisation, parameters active for a token, tokens, hours of all devices together,
+    and the FLOPs of the model that it began from."""
+
+    utilisation: Fraction | None = None
+    active: Printed | None = None
+    tokens: Printed | None = None
+    hours: Printed | None = None
+    base: Printed | None = None
+
+
+NO_SHAPE, NO_TRAINING = Shape(), Training()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +61,7 @@ class Row:
         devices: The number of devices; 0 if the row does not state it.
         tokens: Tokens per second of all devices; None where the row states no such thing.
         rate: FLOP/s of a device that the note says is printed beside the claim; None where it states no such thing.
+        training: What it states of a whole training.
         wrong: Why it could not be read; '' if it could.
     """
 
@@ -56,6 +72,7 @@ class Row:
     devices: int = 0
     tokens: Printed | None = None
     rate: Printed | None = None
+    training: Training = NO_TRAINING
     wrong: str = ""
 
     def __getitem__(self, name: str) -> str:
@@ -101,7 +118,7 @@ def _read_row(number: int, given: Mapping[str, str]) -> Row:
 
     wanted = parse_claim(given["claimed"], given["claimed_kind"])
     devices = whole("devices")
-    shape = Shape(*(whole(name) for name in ("params", "layers", "hidden", "vocab", "seq", "heads")))
+    shape = Shape(**{each.name: whole(each.name) for each in fields(Shape)})
     tokens, each = figure("tokens_per_second"), figure("tokens_per_second_per_device")
     if tokens is None and each is not None:
         devices = devices or 1
@@ -109,8 +126,11 @@ def _read_row(number: int, given: Mapping[str, str]) -> Row:
     step, batch = figure("step_seconds"), figure("batch_tokens")
     if tokens is None and step is not None and batch is not None:
         tokens = throughput(None, step, Printed(batch.text, batch.value, Fraction(0)))
-    rate = None if wanted.kind == "rate" else _rate(given.get("note", ""))
-    return Row(number, given, wanted, shape, devices, tokens, rate)
+    rate = _rate(given.get("note", "")) if wanted.kind == "share" else None
+    used = share(given["utilisation"], "its utilisation") if given.get("utilisation") else None
+    names = ("active_params", "training_tokens", "device_hours", "base_flops")
+    training = Training(used, *map(figure, names))
+    return Row(number, given, wanted, shape, devices, tokens, rate, training)
 
 
 def _rate(note: str) -> Printed | None:
@@ -124,7 +144,8 @@ def _rate(note: str) -> Printed | None:
 
 
 def parse_claim(text: str, kind: str) -> Claim:
-    """The claim of a row: a share, a range of shares, or the rate of a device. Raises UsageError."""
+    """The claim of a row: a share, a range of shares, the rate of a device, or the FLOPs of a training. A rate may state
+    its error, ``199.12 ± 0.05``. Raises UsageError."""
     plain = text.strip()
     between = _RANGE.fullmatch(plain)
     if between and "%" in plain:
@@ -133,7 +154,13 @@ def parse_claim(text: str, kind: str) -> Claim:
         return Claim(Printed(plain, (low + high) / 2, (high - low) / 2), "share")
     scale = next((letter for letter in "TPG" if f"{letter}FLOP" in kind.upper()), "")
     if scale and "/" in kind and "STEP" not in kind.upper():
-        return claim(f"{plain}{scale}")
+        printed, _, error = plain.partition("±")
+        found = claim(f"{printed.strip()}{scale}")
+        if not error:
+            return found
+        return Claim(replace(found.figure, text=plain, half=claim(f"{error}{scale}").figure.value), found.kind)
+    if kind.upper() in ("FLOP", "FLOPS"):
+        return Claim(read_work(plain, "the claim"), "work")
     if not any(word in kind.upper() for word in ("MFU", "HFU", "%", "UTIL")):
-        raise UsageError(f"{short(kind)} is neither a utilisation nor the rate of a device")
+        raise UsageError(f"{short(kind)} is no utilisation, no rate of a device and no FLOPs")
     return claim(plain)

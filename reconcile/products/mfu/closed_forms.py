@@ -11,12 +11,23 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 PARAMETERS, EMBEDDING, ATTENTION, AGAIN = "parameters", "input embedding", "attention", "recomputation"
-BLOCKS, LOGITS = "blocks", "logits"
+BLOCKS, LOGITS, ROUTER = "blocks", "logits", "router"
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The sizes of a model, 0 where not stated."""
+    """The sizes of a model, 0 where not stated.
+
+    Attributes:
+        params: Parameters.
+        layers: Layers.
+        hidden: The width of a layer.
+        vocab: Tokens of the vocabulary.
+        seq: Tokens of a sequence.
+        heads: Heads of a layer.
+        head_dim: The width of a head, the mean of its keys and values, where all heads are not as wide as the layer.
+        router: Weights that choose experts.
+    """
 
     params: int = 0
     layers: int = 0
@@ -24,6 +35,8 @@ class Shape:
     vocab: int = 0
     seq: int = 0
     heads: int = 0
+    head_dim: int = 0
+    router: int = 0
 
     def missing_sizes(self, needs: str) -> tuple[str, ...]:
         """The sizes that a formula needs and that are not stated."""
@@ -75,7 +88,7 @@ class Form:
 
 def _attention(s: Shape) -> int:
     """Attention of a training step on one token, whole: 4 L h T forward, twice that backward."""
-    return 12 * s.layers * s.hidden * s.seq
+    return 12 * s.layers * (s.heads * s.head_dim or s.hidden) * s.seq
 
 
 def _blocks(s: Shape) -> int:
@@ -98,6 +111,9 @@ FORMS = (
     Form("megatron-causal", "6(N - Vh) + 6LhT", "Megatron-Bridge, MaxText: causal attention, no input embedding",
          "params layers hidden vocab seq",
          lambda s: {PARAMETERS: 6 * s.params, EMBEDDING: -_logits(s), ATTENTION: _attention(s) // 2}),
+    Form("megatron-router", "6(N - Vh - router) + 6LhT", "Megatron-Bridge: causal attention, no input embedding, no router",
+         "params layers hidden vocab seq router",
+         lambda s: {PARAMETERS: 6 * s.params, EMBEDDING: -_logits(s), ROUTER: -6 * s.router, ATTENTION: _attention(s) // 2}),
     Form("6n-no-embedding", "6(N - Vh)", "no attention, no input embedding", "params hidden vocab",
          lambda s: {PARAMETERS: 6 * s.params, EMBEDDING: -_logits(s)}, cost=1),
     Form("megatron-model", "72Lh^2(1 + T/6h + V/12Lh)", "Megatron (2205.05198, equation 7)", "layers hidden vocab seq",

@@ -147,7 +147,8 @@ def _scale_number(text: str, number: Printed, power: int, what: str) -> Printed:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A published utilisation, or the rate of a device in FLOP/s (``kind``: ``share`` or ``rate``)."""
+    """A published utilisation, the rate of a device in FLOP/s, or the FLOPs of a training (``kind``: ``share``, ``rate``,
+    ``work``)."""
 
     figure: Printed
     kind: str

@@ -85,7 +85,9 @@ def throughput(
     if tokens is not None:
         return tokens
     if each is not None:
-        return Printed(each.text, each.value * devices, each.half * devices)
+        return Printed(
+            f"{devices:,} x {each.text}" if devices > 1 else each.text, each.value * devices, each.half * devices
+        )
     if step is None and per_step is None:
         return None
     if step is None or per_step is None:

@@ -59,7 +59,7 @@ def describe_table(verdicts: Sequence[Verdict], command: str = "") -> Document:
     )
     rest = sorted((v for v in verdicts if v.state is not State.EXPLAINED), key=lambda v: list(State).index(v.state))
     return Document(
-        "Published utilisations",
+        "Published claims",
         "",
         (
             *([Text(("Written by ", Span(command, "code"), "."))] if command else []),
@@ -67,6 +67,10 @@ def describe_table(verdicts: Sequence[Verdict], command: str = "") -> Document:
             *([Text(share)] if stated else []),
             *section(
                 "What each source counts", tabulate("source|convention|peak|rows>|of>", _sources(verdicts)), NOTATION
+            ),
+            *section(
+                "FLOPs of a token by its rates",
+                tabulate("model|tokens of a sequence>|lowest>|highest>|rows>", _quotients(verdicts)),
             ),
             *section("Where the convention changed", Items(tuple(_changes(verdicts)))),
             *section("Not explained", tabulate("row|claimed>|verdict|factor>|reason", map(_open, rest))),
@@ -95,6 +99,19 @@ def _sources(verdicts: Sequence[Verdict]) -> Iterator[tuple[Inline, ...]]:
             peak = "; ".join(name for name, _ in peaks.most_common(2))
             short = re.sub(r"@([0-9a-f]{7})[0-9a-f]{33}", r"@\1", source)  # a commit
             yield short, convention, peak, str(count), str(len(rows))
+
+
+def _quotients(verdicts: Sequence[Verdict]) -> Iterator[tuple[Inline, ...]]:
+    """The FLOP/s of a device over its tokens per second, in GFLOPs, where rows of one model and sequence length claim both."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for v in verdicts:
+        if v.row.claim is not None and v.row.claim.kind == "rate" and v.row.tokens is not None and v.row.devices:
+            rate = v.row.claim.figure.value * v.row.devices / v.row.tokens.value
+            found.setdefault((v.row["model"] or v.row["who"], v.row["seq"] or "not stated"), []).append(
+                float(rate / 10**9)
+            )
+    for (model, seq), rates in found.items():
+        yield model, seq, f"{min(rates):.5g} G", f"{max(rates):.5g} G", str(len(rates))
 
 
 def _publisher(v: Verdict) -> str:

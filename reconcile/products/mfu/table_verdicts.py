@@ -1,4 +1,4 @@
-"""``reconcile mfu --table``: explains each utilisation of a table; a source's convention is inferred from all its rows."""
+"""``reconcile mfu --table``: explains each claim of a table; a source's convention is inferred from all its rows."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from math import comb, prod
+from math import comb, log, prod
 
+from ...core.number_format import probability
+from .agreement import BEST, agreement, by_chance
 from .claims import Row
 from .closed_forms import FORMS, numerators, put_first
 from .conventions import ALWAYS, CONVENTIONS, HARDWARE, RATE, Convention, Reading, chance, denominators, readings, work
 from .printed_number import Printed
-from .search import search
+from .search import MOST_STATED, search
 from .setup import Setup
+from .training_compute import list_computes
 
 
 class State(Enum):
@@ -84,6 +87,8 @@ def _source(rows: Sequence[Row]) -> Iterator[Verdict]:
     for row in rows:
         if row.wrong or row.claim is None:
             yield Verdict(row, State.NOT_READ, reason=row.wrong)
+        elif row.claim.kind == "work":
+            yield _explain_training(row)
         elif not (made := readings(row)):
             yield Verdict(row, State.TOO_LITTLE, reason=f"it states no {' and no '.join(list_lacking_sizes(row))}")
         else:
@@ -114,6 +119,30 @@ def _source(rows: Sequence[Row]) -> Iterator[Verdict]:
         yield _open(row, known[row.number], used)
 
 
+def _explain_training(row: Row) -> Verdict:
+    """A row that claims the FLOPs of a training: what gives it, the simplest of those that agree best. If nothing does, the
+    nearest contradicts it."""
+    assert row.claim is not None
+    claimed, found = row.claim.figure, list_computes(row)
+    if not found:
+        return Verdict(
+            row, State.TOO_LITTLE, reason="it states no size with tokens, and no device-hours with a utilisation"
+        )
+    fits = [(BEST.index(how), one) for one in found if (how := agreement(one.flops, claimed))]
+    rank, best = min(fits, key=lambda fit: fit[0], default=(0, found[0]))
+    share = by_chance(claimed, [best.flops, *(one.flops for one in found)])
+    if fits and share > MOST_STATED:
+        return Verdict(
+            row, State.TOO_LITTLE, reason=f"{best.way} gives it, and {probability(share)} of random claims as well"
+        )
+    if not fits:
+        best = min(found, key=lambda one: abs(log(claimed.value / one.flops.value)))
+        factor = claimed.value / best.flops.value
+        reason = f"{best.way} gives {float(best.flops.value):.5g}, and the claim is {float(factor):.5g} times that"
+        return Verdict(row, State.CONTRADICTED, best.figures, factor, best.way, "", None, reason)
+    return Verdict(row, State.EXPLAINED, best.figures, Fraction(1), best.way, BEST[rank], share)
+
+
 Fits = dict[Row, list[Reading]]
 
 
@@ -141,11 +170,12 @@ LUCK = 0.05
 
 
 def count_lucky(convention: Convention, fitting: Fits, rows: Sequence[Row], known: dict[int, list[Reading]]) -> float:
-    """How many of all conventions would explain as many of these rows if the claims meant nothing."""
+    """How many of the conventions that these rows allow would explain as many of them if the claims meant nothing."""
     if convention == RATE:
         return 0.0
     each = [chance(row, [one for one in known[row.number] if one.convention == convention]) for row in fitting]
-    return len(ORDER) * comb(len(rows), len(fitting)) * prod(each)
+    possible = {one.convention for row in rows for one in known[row.number]}
+    return len(possible) * comb(len(rows), len(fitting)) * prod(each)
 
 
 def _states_formula(row: Row, convention: Convention) -> bool:

@@ -51,7 +51,7 @@ def test_a_claim_is_what_its_kind_says(text: str, kind: str, low: Fraction, high
     ("row", "said"),
     [
         ("4%,MFU,1,2,3", "this row has 5 cells, and the head has 4"),
-        ("4%,speed,1,2", "'speed' is neither a utilisation nor the rate of a device"),
+        ("4%,speed,1,2", "'speed' is no utilisation"),
     ],
 )
 def test_a_wrong_row_is_not_read_and_says_why(row: str, said: str, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from reconcile.products.mfu.closed_forms import FORMS, Shape, numerators
 N, L, H, V, T, HEADS = 1000, 3, 20, 50, 16, 4
 SMALL = Shape(N, L, H, V, T, HEADS)
 ATTENTION = 12 * L * H * T
+SIZES = [size.name for size in fields(Shape)]
 BY_HAND = {
     "palm": 6 * N + ATTENTION,
     "6n": 6 * N,
@@ -38,7 +41,7 @@ sizes = st.integers(1, 10**6)
 
 
 @settings(max_examples=10, deadline=None)
-@given(st.builds(Shape, sizes, sizes, sizes, sizes, sizes, sizes))
+@given(st.builds(Shape, *[sizes] * 8))
 def test_two_formulas_differ_by_their_parts(shape: Shape) -> None:
     made = numerators(shape)
     assert len(made) == len(FORMS)
@@ -47,10 +50,8 @@ def test_two_formulas_differ_by_their_parts(shape: Shape) -> None:
             assert other.total + sum(one.differs(other).values()) == one.total
 
 
-@pytest.mark.parametrize("missing", ["params", "layers", "hidden", "vocab", "seq", "heads"])
+@pytest.mark.parametrize("missing", SIZES)
 def test_a_size_that_is_not_stated_leaves_its_formulas_out(missing: str) -> None:
-    left = Shape(
-        **{name: 0 if name == missing else 8 for name in ("params", "layers", "hidden", "vocab", "seq", "heads")}
-    )
+    left = Shape(**{name: 0 if name == missing else 8 for name in SIZES})
     made = {n.name for n in numerators(left)}
     assert made == {f.name for f in FORMS if missing not in f.needs.split()}
