@@ -1,4 +1,4 @@
-"""Reads a user's CSV with known columns, such as a table of claims: checks its head, and says of a row why it cannot be read."""
+"""Reads a user's CSV with known columns, such as claims: checks its head, and says of a row why it cannot be read."""
 
 from __future__ import annotations
 
