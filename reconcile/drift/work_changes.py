@@ -70,6 +70,8 @@ def layer_lines(trace: TraceDrift, convention: str, *, verbose: bool) -> list[st
 
 def _change_sentence(trace: TraceDrift) -> str:
     before, after = (si(total, "FLOPs") for total in trace.totals)
+    if before == after:  # three digits do not show the change
+        before, after = (f"{number(total)} FLOPs" for total in trace.totals)
     number_, unit = before.split(" ")
     start = number_ if after.endswith(f" {unit}") else before
     change = _amount_cells(*trace.totals)[2]

@@ -214,7 +214,10 @@ def describe_lacking(framework: Framework, request: RunRequest) -> str:
             f"{name} has no known release for Python {running}, only up to {newest}: name such a Python with --python"
         )
     package = f"'flop-reconcile[{framework.extra}]'" if framework.extra else framework.package
-    return f"{name} is not installed in this environment; install it with: pip install {package}"
+    first = next((counter for counter in known_counters().values() if counter.framework == framework.name), None)
+    made = first is not None and any(each.startswith(f"{framework.package}==") for each in first.requirements)
+    other = f", or add --environment {first.family}" if first and made else ""
+    return f"{name} is not installed in this environment; install it with: pip install {package}{other}"
 
 
 def absent(counter: Counter, where: str, device: str) -> Missing:

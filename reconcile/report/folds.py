@@ -131,7 +131,7 @@ def list_structures(folds: Sequence[Fold[T]]) -> list[Structure[T]]:
 
 def name_structures(blocks: Sequence[Structure[T]]) -> list[tuple[str, int, str]]:
     """What each is called, how many it stands for, and a note. If other lines of a block stand elsewhere, its own name is not
-    enough: its only layer has its whole name, and of several the note says how many there are."""
+    enough: its only layer has its whole name, and several that of what they all are in, or a note of how many there are."""
     called = []
     for block in blocks:
         meeting = [other for other in blocks if other is not block and block.meets(other)]
@@ -139,11 +139,19 @@ def name_structures(blocks: Sequence[Structure[T]]) -> list[tuple[str, int, str]
             called.append((block.name, block.count, ""))
         elif len(block.folds) == 1:
             called.append((block.folds[0].name, block.folds[0].count, ""))
+        elif len(inside := _name_around(block.folds)) > len(block.name):
+            called.append((f"{inside}.*", block.count, f", {block.each} layers"))
         else:
             first = replace(block, choices=tuple(numbers[:1] for numbers in block.choices))
             every = block.each + sum(other.each for other in meeting if first.meets(other))
             called.append((block.name, block.count, f", {block.each} of {every} layers"))
     return called
+
+
+def _name_around(folds: Iterable[Fold[Any]]) -> str:
+    """The name of the innermost layer that all of these are in."""
+    parts = zip(*(fold.name.split(".") for fold in folds), strict=False)
+    return ".".join(each[0] for each in itertools.takewhile(lambda each: len({*each}) == 1, parts))
 
 
 def name_lines(alike: Sequence[Fold[T]], few: int) -> list[tuple[str, tuple[T, ...]]]:

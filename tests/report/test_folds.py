@@ -132,6 +132,17 @@ def test_a_part_of_a_block_is_not_called_the_block() -> None:
     ]
 
 
+def test_layers_that_are_all_in_one_layer_of_a_block_have_its_name() -> None:
+    """Two experts of different amounts in each of 2 blocks, and a layer that is alike in both blocks."""
+    lines = [
+        ("b.0.q", 1),
+        ("b.1.q", 1),
+        *((f"b.{b}.moe.experts.{e}.w", 10 * b + e + 2) for b in range(2) for e in range(2)),
+    ]
+    labels = folds.name_structures(folds.list_structures(folded(lines)))
+    assert ("b.0.moe.experts.*", 1, ", 2 layers") in labels, labels
+
+
 @settings(max_examples=25)
 @given(st.lists(paths, max_size=40).map(lambda names: [(name, i % 3) for i, name in enumerate(dict.fromkeys(names))]))
 def test_no_two_blocks_have_one_label(lines: list[tuple[str, int]]) -> None:

@@ -86,15 +86,9 @@ def tabulate_rows(verdicts: Sequence[Verdict]) -> Table:
     rows = []
     for v in verdicts:
         counts = "neither" if v.state is State.OPEN else v.state.value if v.best is None else f"{v.best.unit}s"
-        rows.append(
-            (
-                summary.name_model(v),
-                v.claim.printed,
-                counts,
-                v.reason.partition(";")[0] if v.best is None else v.best.what,
-            )
-        )
-    return tabulate("model|figure>|counts|reading or reason", rows)
+        found = v.reason if v.best is None else v.best.what
+        rows.append((str(v.claim.row), v.claim.printed, counts, f"{summary.name_model(v)}: {found}"))
+    return tabulate("row>|figure>|counts|model: reading or reason", rows)
 
 
 def introduce(verdicts: Sequence[Verdict], drawn: tuple[int, int], command: str) -> Iterator[Block]:

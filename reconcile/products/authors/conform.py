@@ -164,7 +164,9 @@ def _describe_unexplained(result: Answer) -> str:
             f"{first.expected:,} {ledger.unit}, reported {first.reported:,}"
         )
     if ledger.unchecked:
-        return f"{ledger.unchecked} of its entries are covered by no rule"
+        reason = next((r.reason for statement in result.statements for r in statement.residuals), "no rule")
+        rules = known_counters()[ledger.counter].module
+        return f"{ledger.unchecked} of its entries have no rule; add one to {rules}.rules: {reason}"
     statement = next((s for s in result.statements if s.residual != 0), None)
     if statement is None:
         return ""

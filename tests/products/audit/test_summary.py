@@ -63,7 +63,7 @@ def test_the_terminal_has_a_line_for_each_row() -> None:
     rows = report.tabulate_rows(VERDICTS).rows
     counts = ["MACs", "MACs", "MACs", "MACs", "FLOPs", "neither", "neither", "not run", "not read"]
     assert [row[2] for row in rows] == counts
-    assert [row[3] for row in rows[4:6]] == ["twice", "nobody knows"]
+    assert [row[3].endswith(end) for row, end in zip(rows[4:6], ("twice", "nobody knows"), strict=True)] == [True, True]
 
 
 def test_rows_that_are_wrong_for_one_reason_are_named_together() -> None:
