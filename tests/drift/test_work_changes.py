@@ -104,3 +104,13 @@ def test_a_counter_that_counts_the_same_change_is_named_once(own: int) -> None:
     assert (work_changes.following_counters(drift) == ["thop"]) is (own == 0), text
     assert ("thop: the same change, and no other" in text) is (own == 0)
     assert (f"unexplained +{2 * own}" in text) is (own != 0)  # thop's unit is two FLOPs
+
+
+def test_totals_that_look_alike_are_whole_numbers() -> None:
+    (before, after) = (flops(3, count) for count in (10_000, 10_001))
+    assert (
+        verdict(compare(of(conv(3, 10_000)), of(conv(3, 10_001))), "x.json")
+        .partition(": ")[2]
+        .count(f"{before:,} to {after:,} FLOPs")
+        == 1
+    )
