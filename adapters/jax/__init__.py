@@ -2,6 +2,20 @@
 
 from ...core.framework import Framework
 
+REQUIREMENTS = (
+    "jax==0.10.2",
+    "jaxlib==0.10.2",
+    "flax==0.12.8",
+    "absl-py==2.5.1",
+    "ml_dtypes==0.6.0",
+    "msgpack==1.2.4",
+    "opt_einsum==3.4.0",
+    "optax==0.2.8",
+    "scipy==1.17.1",
+    "treescope==0.1.10",
+)
+"""JAX, Flax, and what they import: the environment of counters that are a part of JAX."""
+
 FRAMEWORK = Framework(
     name="jax",
     title="JAX",

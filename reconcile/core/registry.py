@@ -89,6 +89,8 @@ COUNTER_FOLDERS: dict[str, tuple[str, ...]] = {
     "paddle": (),
     "formulas": (),
     "xla": ("frameworks.jax",),
+    "roofline": ("frameworks.jax",),
+    "estimate_cost": ("counters.roofline", "frameworks.jax"),
     "cpu_libraries": (),
     "tf_libraries": ("counters.cpu_libraries",),
 }

@@ -1,21 +1,8 @@
 """The counters xla@*, XLA's own cost analysis of a JAX program: of the lowered one, the compiled one, and in linen's table."""
 
 from ....core.records import FLOP
+from ...jax import REQUIREMENTS
 from .. import framework_counter
-
-REQUIREMENTS = (
-    "jax==0.10.2",
-    "jaxlib==0.10.2",
-    "flax==0.12.8",
-    "absl-py==2.5.1",
-    "ml_dtypes==0.6.0",
-    "msgpack==1.2.4",
-    "opt_einsum==3.4.0",
-    "optax==0.2.8",
-    "scipy==1.17.1",
-    "treescope==0.1.10",
-)
-"""JAX, Flax, and what they import."""
 
 TARGET = "target"
 """Attribute of a custom call: what it calls."""

@@ -12,7 +12,7 @@ from ....core.causes import Cause
 from ....core.records import Op, Tensor
 from ....work import ZERO, Work, is_complex, numel, prod
 from ..bridge import known_work, unknown_of
-from .rules import convolution_macs
+from ..unpadded_convolution import convolution_macs
 
 ONE = {
     "add": "add", "add_any": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "rem": "remainder", "neg": "negate",
