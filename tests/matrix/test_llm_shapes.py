@@ -57,6 +57,11 @@ def sides(feed: int, decoder_feed: int) -> int:
     return T * (L * (attention + 2 * H * feed) + DEEP * (2 * attention + 2 * H * decoder_feed) + HEAD)
 
 
+def plain() -> int:
+    """Layers of attention whose heads are as wide as the layer, and of two products."""
+    return T * (L * (4 * H * H + PAIRS + 2 * H * F) + HEAD)
+
+
 def states() -> int:
     """A state space model in chunks: inside one, into its state, out of it, and between all. The convolution before it runs on
     T + 3 positions, of which T are kept."""
@@ -88,8 +93,13 @@ CASES: dict[str, dict[str, Any]] = {
         "vocab_size": V, "hidden_size": H, "num_hidden_layers": L, "num_heads": HEADS, "head_dim": WIDE, "state_size": STATE,
         "n_groups": 1, "chunk_size": CHUNK,
     },
+    "biogpt": SIZES,  # makes its own mask, as the next does
+    "megatron-bert": SIZES,
 }  # fmt: skip
-OWN = {"t5": lambda: sides(F, F), "bart": lambda: sides(F, 40), "mamba2": states}
+OWN = {
+    "t5": lambda: sides(F, F), "bart": lambda: sides(F, 40), "mamba2": states, "biogpt": plain,
+    "megatron-bert": lambda: plain() + T * H * H,  # before the head
+}  # fmt: skip
 """Multiply-adds of a forward pass, for what llm_forms.py does not describe. A step is three times as many."""
 
 

@@ -73,6 +73,11 @@ def make_default(model_type: str, longest: int) -> dict[str, Any]:
         for name, value in stated.items()
         if isinstance(value, int)
     }
+    try:
+        AutoConfig.for_model(model_type, **(sizes if text is config else {"text_config": sizes}))
+    except Exception:  # its lists of layers do not follow their number
+        lists = {name: value for name, value in text.to_dict().items() if isinstance(value, list)}
+        sizes |= {name: value[:most] for name, value in lists.items() if len(value) == text.num_hidden_layers}
     return {"model_type": model_type, **(sizes if text is config else {"text_config": sizes})}
 
 

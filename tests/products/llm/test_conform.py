@@ -101,9 +101,25 @@ def test_a_configuration_is_a_file_or_a_type(monkeypatch: pytest.MonkeyPatch, tm
 def test_a_default_has_a_layer_of_each_kind(kinds: list[str], layers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     config = SimpleNamespace(num_hidden_layers=len(kinds) or 9, layer_types=kinds, max_position_embeddings=8)
     config.get_text_config = lambda: config
-    auto = SimpleNamespace(AutoConfig=SimpleNamespace(for_model=lambda _type: config))
+    auto = SimpleNamespace(AutoConfig=SimpleNamespace(for_model=lambda _type, **_sizes: config))
     monkeypatch.setitem(sys.modules, "transformers", auto)
     expected = {"model_type": "small", "num_hidden_layers": layers, "max_position_embeddings": 80}
+    assert conform.make_default("small", 80) == expected
+
+
+def test_a_default_whose_lists_must_be_as_long_as_its_layers_states_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = ["a", "b"] * 4
+
+    def make(_type: str, num_hidden_layers: int = 8, block_type: list[str] = kinds) -> SimpleNamespace:
+        if len(block_type) != num_hidden_layers:
+            raise ValueError("as many as layers")
+        config = SimpleNamespace(num_hidden_layers=num_hidden_layers, layer_types=block_type)
+        config.to_dict = lambda: {"block_type": block_type, "num_hidden_layers": num_hidden_layers, "others": [1, 2]}
+        config.get_text_config = lambda: config
+        return config
+
+    monkeypatch.setitem(sys.modules, "transformers", SimpleNamespace(AutoConfig=SimpleNamespace(for_model=make)))
+    expected = {"model_type": "small", "num_hidden_layers": 4, "block_type": kinds[:4]}
     assert conform.make_default("small", 80) == expected
 
 

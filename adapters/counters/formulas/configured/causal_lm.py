@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from .....core.errors import UsageError, describe_error
@@ -37,10 +39,13 @@ def language_model(source: Source, config: Any, sizes: Sizes, lora: Lora | None 
         raise UsageError(f"{file} describes an encoder and a decoder, in which no documents are packed: give --seq.")
     auto = AutoModelForSeq2SeqLM if sides else AutoModelForCausalLM
     chosen = {"attn_implementation": "eager"} if sides else {}
+    read_own_masks()
 
     try:
         with torch.device("meta"):
-            model = share_tokens(auto.from_config(config, dtype=torch.bfloat16, **chosen), batch, seq)
+            made = auto.from_config(config, dtype=torch.bfloat16, **chosen)
+            made.config.pad_token_id = None  # some models look for padding, and ids on meta have no values
+            model = share_tokens(made, batch, seq)
             model = add_adapters(model, lora.rank, lora.targets) if lora is not None else model
             model = Documents(model, lengths) if lengths else model
             setattr(model, WHOLE_TYPE, whole.model_type)
@@ -58,6 +63,25 @@ def language_model(source: Source, config: Any, sizes: Sizes, lora: Lora | None 
         raise UsageError(f"the model of {file} has a table of {longest:,} positions: give {told}, or fewer.")
     inputs = dict(zip(("input_ids", "decoder_input_ids"), ids, strict=True)) if sides else tuple(ids)
     return factory_of(name_of(source) + ("" if config is whole else " (its text_config)"), model, inputs)
+
+
+def read_own_masks() -> None:
+    """Let transformers take a mask on meta for one that hides no token: a model that is given none makes such a mask, and cannot
+    look into it. Only what would raise an error changes."""
+    from transformers import masking_utils
+
+    for name in ("_ignore_causal_mask_sdpa", "_ignore_bidirectional_mask_sdpa"):
+        skips = getattr(masking_utils, name, None)  # not in every version
+        if skips is not None and not hasattr(skips, "__wrapped__"):
+            setattr(masking_utils, name, _skip_if_meta(skips))
+
+
+def _skip_if_meta(skips: Callable[..., bool]) -> Callable[..., bool]:
+    @wraps(skips)
+    def skips_all(mask: Any, *args: Any, **kwargs: Any) -> bool:
+        return skips(None if mask is not None and mask.is_meta else mask, *args, **kwargs)
+
+    return skips_all
 
 
 def share_tokens(model: Any, batch: int, seq: int) -> Any:

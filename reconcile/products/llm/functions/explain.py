@@ -193,8 +193,16 @@ def _list_defaults(asked: Functions) -> dict[str, int]:
     except NoCount:  # some size cannot vary
         return {}
     names = {name for letter in LETTERS.values() for name in letter if not set(letter) & set(stated)}
-    both = {name: (getattr(first, name, None), getattr(second, name, None)) for name in names}
+    both = {name: (_read_size(first, name), _read_size(second, name)) for name in names}
     return {name: one for name, (one, two) in both.items() if isinstance(one, int) and one == two}
+
+
+def _read_size(config: Any, name: str) -> Any:
+    """The size that a configuration has; None if it has none, or says that each layer has its own."""
+    try:
+        return getattr(config, name, None)
+    except Exception:  # transformers' own
+        return None
 
 
 def _get_text(config: Any) -> Any:
