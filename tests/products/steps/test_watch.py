@@ -223,15 +223,26 @@ second.step()
 
 
 @pytest.mark.usefixtures("forked")
-@pytest.mark.parametrize(("steps", "wanted"), [("1", 1), ("1-2", 2)])
-def test_the_step_of_one_of_several_optimizers_says_so(watch: Watch, steps: str, wanted: int) -> None:
-    """The first ends with the judge's: forward, and the gradient of the judge's weight. The other has two more gradients: of the
-    judge's input and of the maker's weight."""
+@pytest.mark.parametrize(
+    ("steps", "wanted", "stepped"), [("1", 1, "SGD of Linear"), ("1-2", 2, "SGD of Linear and SGD of (model)")]
+)
+def test_the_step_of_one_of_several_optimizers_says_which(watch: Watch, steps: str, wanted: int, stepped: str) -> None:
+    """The maker is the model, as it is called first, and the judge is Linear. The first ends with the judge's: forward, and the
+    gradient of the judge's weight. The other has two more gradients: of the judge's input and of the maker's weight."""
     result, report = watch(GAN, before=("--steps", steps))
     make, judge = 2 * 8 * 4 * 16, 2 * 8 * 16
     counted = [make + 2 * judge, make + 2 * judge + judge + make][:wanted]
     assert (result.exit_code, total(report), report["traces"][0].get("steps", 1)) == (0, sum(counted), wanted)
-    assert "of 2 that the program has)" in report["verdict"]["figures"][0]["sentence"]
+    assert f"optimizer, {stepped}, of 2 that the program has)" in report["verdict"]["figures"][0]["sentence"]
+
+
+@pytest.mark.usefixtures("forked")
+def test_an_optimizer_of_some_weights_is_named_by_these(watch: Watch) -> None:
+    groups = "torch.optim.SGD([judge.weight]), torch.optim.Adam([*maker.parameters(), judge.bias])"
+    program = GAN.replace("(torch.optim.SGD(net.parameters(), lr=0.1) for net in (judge, maker))", groups)
+    _, report = watch(program, before=("--steps", "1-2"))
+    stepped = "SGD of Linear.weight and Adam of weight and 2 more weights"
+    assert f"optimizer, {stepped}, of 2 that the program has)" in report["verdict"]["figures"][0]["sentence"]
 
 
 LAZY = """

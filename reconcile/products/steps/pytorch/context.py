@@ -45,8 +45,8 @@ GENERATOR_NOT_BEGUN = (
     "a model returned a generator or a coroutine, and nothing of it ran within the step: take its items there, and their work is "
     "counted"
 )
-OF_ITS_OWN, OF_SEVERAL = " of the program's own", "of %d that the program has"
-"""Which optimizer stepped, after how often one did."""
+OF_ITS_OWN, OF_SEVERAL = " of the program's own", "%s, of %d that the program has"
+"""Which optimizers stepped, after how often one did."""
 FOR_SHAPES = "%d of the calls of a model were on tensors without values (meta), which give shapes: nothing runs there"
 COMPILES = "_hop_compile_and_call"
 """The function of torch._higher_order_ops.utils that calls all operators with functions as arguments."""
@@ -62,9 +62,9 @@ def optimizers(recorder: StepRecorder, done: Callable[[], None]) -> Iterator[Non
     def before(_optimizer: Any, _args: Any, _kwargs: Any) -> None:
         recorder.attempt(recorder.optimizes, sys._getframe(1))
 
-    def after(_optimizer: Any, _args: Any, _kwargs: Any) -> None:
+    def after(optimizer: Any, _args: Any, _kwargs: Any) -> None:
         if recorder.attempt(recorder.end_optimizer_step):
-            recorder.steps += 1
+            recorder.stepped.append(optimizer)
             done()
 
     handles = [module.register_optimizer_step_pre_hook(before), module.register_optimizer_step_post_hook(after)]
@@ -82,12 +82,17 @@ def list_optimizers() -> list[Any]:
     return [each for each in objects if type(each) in kinds]
 
 
+def weights_of(optimizer: Any) -> set[int]:
+    """The identities of the weights that an optimizer changes."""
+    return {id(weight) for group in getattr(optimizer, "param_groups", ()) for weight in group["params"]}
+
+
 def count_optimizers(models: Iterable[torch.nn.Module]) -> int:
     """How many optimizers the program has for weights of these; those of the same weights are one: one may wrap another."""
     of_models = {id(weight) for model in models for weight in model.parameters()}
     found: list[set[int]] = []
     for optimizer in list_optimizers():
-        weights = {id(weight) for group in getattr(optimizer, "param_groups", ()) for weight in group["params"]}
+        weights = weights_of(optimizer)
         if weights & of_models and not any(weights & other for other in found):
             found.append(weights)
     return len(found)
@@ -183,6 +188,7 @@ class StepContext:
         self.seconds = 0.0
         self.updates = 0  # of weights by the program itself, if no optimizer stepped
         self.optimizers = 0  # that the program has, if one stepped
+        self.stepped = ""  # which ones
         self.runs = False
         self._stack = ExitStack()
         self._began = 0.0
@@ -258,8 +264,12 @@ class StepContext:
         recorder = self.recorder
         for module, _ in recorder.calls:
             recorder.seal.check_state(tensors_of(module))
-        self.updates = 0 if recorder.steps else recorder.count_updates()
-        self.optimizers = count_optimizers({module for module, _ in recorder.calls}) if recorder.steps else 0
+        self.updates = 0 if recorder.stepped else recorder.count_updates()
+        self.optimizers = count_optimizers({module for module, _ in recorder.calls}) if recorder.stepped else 0
+        if self.optimizers > 1:
+            of = recorder.path.describe_weights
+            texts = [f"{type(each).__name__} of {of(weights_of(each))}" for each in recorder.stepped]
+            self.stepped = " and ".join(dict.fromkeys(texts))
 
     @property
     def has_ops(self) -> bool:
@@ -333,10 +343,10 @@ class StepContext:
         parts = [
             _several(len(recorder.calls), "call of a model", "calls of a model"),
             _several(recorder.passes, "backward pass", "backward passes"),
-            _several(recorder.steps + self.updates, "step of an optimizer", "steps of an optimizer")
+            _several(len(recorder.stepped) + self.updates, "step of an optimizer", "steps of an optimizer")
             + OF_ITS_OWN * bool(self.updates),
         ]
-        parts += [OF_SEVERAL % self.optimizers] if self.optimizers > 1 else []
+        parts += [OF_SEVERAL % (self.stepped, self.optimizers)] if self.optimizers > 1 else []
         return OWN_STEP + ", ".join(parts)
 
     def called_with(self) -> tuple[str, ...]:

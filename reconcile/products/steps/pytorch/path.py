@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from threading import get_ident
 from typing import Any
 
@@ -78,6 +78,20 @@ class StepPath(TrainingPath):
         self._names.update(added)
         if added:
             self._met(added)
+
+    def describe_weights(self, weights: Set[int]) -> str:
+        """The module whose weights these are, by their identities, and otherwise one of them and how many more there are."""
+        for module, name in self._names.items():
+            if weights == {id(weight) for weight in module.parameters()}:
+                return name or "(model)"
+        own = [
+            f"{path}.{name}".lstrip(".")
+            for module, path in self._names.items()
+            for name, weight in module.named_parameters(recurse=False)
+            if id(weight) in weights
+        ]
+        more = f" and {len(weights) - 1} more weights" if len(weights) > 1 else ""
+        return f"{own[0]}{more}" if own else f"{len(weights)} other weights"
 
     def unwind(self, depth: int) -> None:
         """Leave the modules that an exception ended: this many run."""

@@ -82,7 +82,7 @@ class StepRecorder(TrainingRecorder):
         self.calls: list[tuple[torch.nn.Module, Any]] = []  # of models, with what they were called with
         self.renamed: dict[str, str] = {}  # layers that have another name once the step is done
         self.last = ""  # the layer of the op that was recorded last
-        self.steps = 0  # of optimisers
+        self.stepped: list[Any] = []  # the optimizer of each step
         self.updates = 0  # of weights by the program itself, after a backward pass
         self._updated = 0  # the backward passes before the last of these
         self.passes = 0  # backward passes

@@ -191,7 +191,7 @@ class Watch:
         if self.context is not None and not self.finished:
             self.context.recorder.optimizes(sys._getframe(1))
 
-    def _count_step(self, _optimizer: Any, _args: Any, _kwargs: Any) -> None:
+    def _count_step(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
         self.optimizing = max(0, self.optimizing - 1)
         if self.context is not None and not self.finished:
             self.context.recorder.end_optimizer_step()
@@ -199,7 +199,7 @@ class Watch:
             return
         self.has_optimizer = True
         if self.context is not None and not self.finished:
-            self.context.recorder.steps += 1
+            self.context.recorder.stepped.append(optimizer)
         self._finish_step()
 
     def _finish_step(self) -> None:
