@@ -21,7 +21,7 @@ from tests.adapters.counters.formulas.test_sparse_attention import (  # noqa: E4
     SUM,
     TOPK,
     WIDTH,
-    Further,
+    further,
     indexed,
 )
 
@@ -68,7 +68,7 @@ def test_further_tokens_are_said_unless_the_model_may_have_them() -> None:
     (sentence,) = notes.prediction_layers_note(page(indexed(num_nextn_predict_layers=2)))
     assert "2 layers" in sentence
     assert "prediction-layers-counted" in sentence
-    assert notes.prediction_layers_note(page(Further())) == []
+    assert notes.prediction_layers_note(page(further())) == []
 
 
 @pytest.mark.slow
