@@ -158,7 +158,10 @@ def parse_claim(text: str, kind: str) -> Claim:
         found = claim(f"{printed.strip()}{scale}")
         if not error:
             return found
-        return Claim(replace(found.figure, text=plain, half=claim(f"{error}{scale}").figure.value), found.kind)
+        half = claim(f"{error}{scale}").figure.value
+        if half >= found.figure.value:
+            raise UsageError(f"the error of {short(plain)} is as large as the claim")
+        return Claim(replace(found.figure, text=plain, half=half), found.kind)
     if kind.upper() in ("FLOP", "FLOPS"):
         return Claim(read_work(plain, "the claim"), "work")
     if not any(word in kind.upper() for word in ("MFU", "HFU", "%", "UTIL")):
