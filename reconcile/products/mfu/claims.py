@@ -159,8 +159,8 @@ def parse_claim(text: str, kind: str) -> Claim:
         if not error:
             return found
         half = claim(f"{error}{scale}").figure.value
-        if half >= found.figure.value:
-            raise UsageError(f"the error of {short(plain)} is as large as the claim")
+        if 20 * half > found.figure.value:
+            raise UsageError(f"the error of {short(plain)} is more than a twentieth of it")
         return Claim(replace(found.figure, text=plain, half=half), found.kind)
     if kind.upper() in ("FLOP", "FLOPS"):
         return Claim(read_work(plain, "the claim"), "work")
