@@ -116,9 +116,9 @@ def test_what_several_could_call_needs_a_name(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(fixture, "owner_of", lambda _model: None)
     monkeypatch.setattr(fixture, "adapter_of", lambda record: Calls(record.name in knowing))
     with pytest.raises(UsageError, match='add framework="tf" or framework="jax"'):
-        fixture._framework(made(), "")
-    assert fixture._framework(made(), "jax") == "jax"
+        fixture._find_framework(made(), "")
+    assert fixture._find_framework(made(), "jax") == "jax"
     knowing.add("jax")  # a container of arrays, say, which no package tells
-    assert fixture._framework(made(), "") == "jax"
+    assert fixture._find_framework(made(), "") == "jax"
     with pytest.raises(UsageError, match="unknown framework 'jaxx'"):
-        fixture._framework(made(), "jaxx")
+        fixture._find_framework(made(), "jaxx")

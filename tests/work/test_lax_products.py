@@ -176,3 +176,18 @@ def test_a_ragged_batch_takes_each_matrix_once() -> None:
     for each, row, column in np.ndindex(5, 2, 4):
         dot(tally, x[each, row], y[each, :, column])
     assert ragged(IN_A_BATCH, x, y, (5, 2, 4)) == tally.work()
+
+
+def test_the_gradient_of_a_transposed_filter_has_the_forward_products() -> None:
+    """JAX: samples and features change places, and zeros stand between the elements of the input as in the forward pass."""
+    batch, features, outputs, size, kernel, stride = 2, 3, 4, 5, 3, 2
+    wide = (size - 1) * stride + kernel
+    tally = Tally()
+    x, w = array(tally, batch, features, size, size), array(tally, features, outputs, kernel, kernel)
+    found = oracle.conv_transposed(tally, x, w, None, (stride, stride), (0, 0), (0, 0), (1, 1), 1)
+    assert found.shape == (batch, outputs, wide, wide)
+    op = make(
+        "lax.conv_general_dilated", [x.shape, found.shape], [(outputs, features, kernel, kernel)],
+        window_strides=[1, 1], lhs_dilation=[stride, stride], dimension_numbers=[[1, 0, 2, 3]] * 3, feature_group_count=1,
+    )  # fmt: skip
+    assert work_of(op).mac == tally.work().mac

@@ -161,4 +161,6 @@ def test_a_number_added_to_any_entry_changes_no_explanation(formula: str) -> Non
     assert conform._find_fitted_entry(collected, ledger, trace) == ""
     for convention in BUILT_IN.values():
         result = settle(collected, Conventions(convention))
-        assert (conform._open(result), conform._find_unfounded_amount(result, collected)) == ("", ""), convention.name
+        assert (conform._describe_unexplained(result), conform._find_unfounded_amount(result, collected)) == ("", ""), (
+            convention.name
+        )

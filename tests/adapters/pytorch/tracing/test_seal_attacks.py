@@ -376,7 +376,8 @@ def test_a_tag_is_true_of_every_tensor_and_element(way, of):
         library.impl("hides", run, "CompositeExplicitAutograd")
         found = trace(lambda _, x: call(torch.ops.reconcile_attack.hides, x.detach()), of)
     (hiding,) = [op for op in found.ops if op.op == "reconcile_attack.hides"]
-    assert not is_complete(found) or work_of(hiding).mac == 10 * 4 * 4  # what its kernel dispatched
+    rows = 10 - (way == "later rows")
+    assert not is_complete(found) or work_of(hiding).mac == rows * 4 * 4  # what its kernel dispatched
 
 
 def attack_by_overloads():
