@@ -102,10 +102,10 @@ def formulas() -> Iterator[str]:
 
 
 def _of(title: str, entries: Mapping[str, Formula]) -> dict[str, Formula]:
-    """Those of one framework."""
+    """Those of one framework, module by module: which is imported first depends on what this process has counted."""
     return {
         op: entry
-        for op, entry in entries.items()
+        for op, entry in sorted(entries.items(), key=lambda item: module_of(item[1]))
         if title == next(t for t, s in FRAMEWORKS.items() if op.startswith(s))
     }
 
