@@ -102,10 +102,10 @@ def formulas() -> Iterator[str]:
 
 
 def _of(title: str, entries: Mapping[str, Formula]) -> dict[str, Formula]:
-    """Those of one framework, module by module: which is imported first depends on what this process has counted."""
+    """Those of one framework."""
     return {
         op: entry
-        for op, entry in sorted(entries.items(), key=lambda item: module_of(item[1]))
+        for op, entry in entries.items()
         if title == next(t for t, s in FRAMEWORKS.items() if op.startswith(s))
     }
 
@@ -117,7 +117,8 @@ def _tables(title: str, entries: Mapping[str, Formula]) -> Iterator[str]:
     for op, entry in entries.items():
         if entry.zero_reason:
             by_reason.setdefault(entry.zero_reason, []).append(op)
-    yield from (f"| {_names(ops)} | {markdown(reason)} |" for reason, ops in by_reason.items())
+    # by their words: which module was imported first depends on what this process has counted
+    yield from (f"| {_names(ops)} | {markdown(reason)} |" for reason, ops in sorted(by_reason.items()))
 
 
 def _computed(title: str, entries: Mapping[str, Formula]) -> Iterator[str]:
