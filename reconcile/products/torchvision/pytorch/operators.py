@@ -9,7 +9,7 @@ reports that it lacks one.  Python 3.8.
 import importlib.machinery
 import os
 import sys
-from typing import Any
+from typing import Any, List
 
 PACKAGE = "torchvision"
 _REGIONS = "float spatial_scale, SymInt pooled_height, SymInt pooled_width"
@@ -37,7 +37,7 @@ SCHEMAS = (
     "_cuda_version() -> int",
 )
 """As torchvision 0.28 registers them (torchvision/csrc/ops/*.cpp)."""
-_kept: list[Any] = []
+_kept: List[Any] = []
 """Holds the torch.library.Library: when it is deleted, its operators are gone."""
 
 
@@ -88,7 +88,7 @@ def declare_operators(folder: str) -> None:
     _take_for_loaded([os.path.join(folder, name) for name in names])
 
 
-def _take_for_loaded(paths: list[str]) -> None:
+def _take_for_loaded(paths: List[str]) -> None:
     """Make ``torch.ops.load_library`` do nothing for these paths: torchvision loads them again (torchvision/extension.py)."""
     import torch
 
