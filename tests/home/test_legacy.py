@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from reconcile.core.registry import frameworks
 from tests.home.modules import MODULES, facts, facts_of
 
 from .legacy import ROOT, RUFF, legacy_files, settings
@@ -54,6 +55,15 @@ def test_a_file_for_an_old_python_imports_files_for_it_only() -> None:
         imported = {path.relative_to(ROOT).as_posix() for path in module_level_imports(ROOT / name)}
         wrong[name] = imported - {other for other, lowest in LISTED if lowest <= python}
     assert {name: files for name, files in wrong.items() if files} == {}
+
+
+def test_what_a_framework_imports_by_name_runs_where_its_adapter_does() -> None:
+    lowest = dict(LISTED)
+    for framework in frameworks().values():
+        folder = framework.adapter.partition(":")[0].strip(".").replace(".", "/")
+        files = ["reconcile/" + name.strip(".").replace(".", "/") for name in framework.declared_by]
+        python = lowest.get(f"{folder}.py", "any")
+        assert [file for file in files if lowest.get(f"{file}.py", "any") > python] == [], framework.name
 
 
 def find_early_package(path: Path) -> list[int]:
