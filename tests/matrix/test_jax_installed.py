@@ -103,4 +103,4 @@ def said(done: subprocess.CompletedProcess[str], title: str, extra: str) -> None
     assert done.returncode == 2
     (sentence,) = done.stderr.splitlines()
     remedy = f"install it with: pip install 'flop-reconcile[{extra}]'"
-    assert sentence == f"Error: {title} is not installed in this environment; {remedy}"
+    assert sentence.startswith(f"Error: {title} is not installed in this environment; {remedy}")

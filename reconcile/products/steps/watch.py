@@ -115,7 +115,7 @@ def _counters(recording: Sequence[str], asked: Sequence[str]) -> dict[str, list[
     for name in asked:
         if name in known_counters() and name not in known:
             raise refuse_counter(name, known)
-    costly = {c.name for c in known_counters().values() if c.nested and not c.default}
+    costly = {c.name for c in known_counters().values() if c.rare or (c.nested and not c.default)}
     return {
         framework: [name for name in names if name in asked or (not asked and name not in costly)]
         for framework, names in able.items()
