@@ -372,7 +372,7 @@ def from_json(text: str) -> Any:
         schema = data.get("schema") if isinstance(data, dict) else None
         raise ValueError(f"record has schema {schema!r}, this version reads {SCHEMA}")
     kinds: Dict[Any, Any] = {"trace": Trace, "ledger": Ledger}
-    kind = kinds.get(data.get("kind"))
+    kind = kinds.get(str(data.get("kind")))  # which may be anything, also what no key can be
     if kind is None:
         raise ValueError(f"record is neither a trace nor a ledger: {data.get('kind')!r}")
     data.setdefault("parameters", {})
