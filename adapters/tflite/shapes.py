@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from ...core.records import Shape
+from ...core.work import prod
 from .load import ELEMENTS, KEPT, Operator, Value
 from .operators import FILTERS, spell
 
@@ -109,10 +110,7 @@ def _from_inputs(operator: Operator, shapes: Sequence[Shape], declared: Sequence
     if name in SEQUENCES:
         return [(*first[:-1], None)]
     if name == "FULLY_CONNECTED" and None not in first and shapes[1]:
-        elements = 1
-        for size in first:
-            elements *= size or 0
-        return [(elements // shapes[1][1], shapes[1][0])] if shapes[1][1] else None
+        return [(prod([size or 0 for size in first]) // shapes[1][1], shapes[1][0])] if shapes[1][1] else None
     return None
 
 

@@ -76,7 +76,7 @@ def _with_work(item: Item, ops: Sequence[Op], times: int, missed: NotCounted | N
         gap="" if missed else unknown_gap([op]), cause=missed.cause if missed else None,
         formula=missed.reason if missed else item.formula,
     )  # fmt: skip
-    if missed or op.op != CONVOLUTION or made.seen != times or item.counted.mac == work.mac:
+    if missed or op.op != CONVOLUTION or made.seen != times or item.counted.mac >= work.mac:
         return [made]
     rest = unmet(op._replace(calls=times), work.only(REST), None, "", only=REST)
     return [replace(made, ran=work.only(("mac",)), only=("mac",), cause=Cause.PADDING_NOT_COUNTED), rest]

@@ -57,9 +57,8 @@ def _conv(op: Op) -> Work:
     products = out[places[2][0]] * out[places[2][1]] * rhs[places[1][1]]
     for axis in axes:
         size, taps, wanted = (tensor[place[axis + 2]] for tensor, place in zip((lhs, rhs, out), places, strict=True))
-        if (
-            places[0][0] > places[0][1]
-        ):  # lhs' samples follow its features: the gradient of a kernel, which is the output
+        # _conv_general_dilated_transpose_rhs in jax/_src/lax/convolution.py: samples and features change places
+        if places[0][0] > places[0][1]:  # the gradient of a kernel, which is the output
             taps, wanted = wanted, taps
         products *= pairs(size, wanted, taps, strides[axis], dilations[axis])
     return Work(mac=products, accumulators=min(prod(out), products))
