@@ -7,12 +7,12 @@ ELEMENTS elements of operators in FOLDED, which TensorFlow computes.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from ...core.records import Shape
-from ...core.work import prod
 from .load import ELEMENTS, KEPT, Operator, Value
 from .operators import FILTERS, spell
 
@@ -110,7 +110,7 @@ def _from_inputs(operator: Operator, shapes: Sequence[Shape], declared: Sequence
     if name in SEQUENCES:
         return [(*first[:-1], None)]
     if name == "FULLY_CONNECTED" and None not in first and shapes[1]:
-        return [(prod([size or 0 for size in first]) // shapes[1][1], shapes[1][0])] if shapes[1][1] else None
+        return [(math.prod(size or 0 for size in first) // shapes[1][1], shapes[1][0])] if shapes[1][1] else None
     return None
 
 
