@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import csv
-import re
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.own.documents import commands, files
+from tests.own.documents import commands
 from tests.programs import output_of
 
 if sys.version_info >= (3, 11):
@@ -22,7 +22,8 @@ else:
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "olmoearth.md").read_text()
 (COMMAND,) = (command for command in commands(TEXT) if command.startswith("reconcile "))
-(LIST,) = re.findall(r"^```toml\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
+FILES = ROOT / "docs" / "olmoearth"
+LIST = (FILES / "models.toml").read_text()
 MODELS: list[dict[str, Any]] = tomllib.loads(LIST)["model"]
 RUN = ("OlmoEarth nano", "Galileo nano", "Satlas")
 """Each loses something else."""
@@ -68,7 +69,7 @@ def test_the_command_gives_the_rows_of_the_page(tmp_path: Path) -> None:
     lines = LIST.splitlines(keepends=True)
     kept = [line for line in lines if "name =" not in line or any(f'"{name}"' in line for name in RUN)]
     (tmp_path / "models.toml").write_text("".join(kept))
-    (tmp_path / "figure.py").write_text(files(TEXT)["figure.py"])
+    shutil.copy(FILES / "figure.py", tmp_path)
     printed = output_of("-m", "reconcile", *shlex.split(COMMAND)[1:], folder=tmp_path)
     assert printed.splitlines()[-1] == "3 of 3 models reconciled; wrote sweep/README.md"
     with (tmp_path / "sweep" / "sweep.csv").open(newline="") as file:
