@@ -51,7 +51,7 @@ def imported(folder: Path, how: str, library: bytes | None, *declared: str) -> s
 @pytest.mark.frameworks
 @pytest.mark.parametrize("declared", [pytest.param((), marks=pytest.mark.slow), ("declared",)])
 def test_operators_are_declared_where_the_library_does_not_load(tmp_path: Path, declared: tuple[str, ...]) -> None:
-    """But those that the program has declared itself, as docs/environments.md has it."""
+    """But those that the program has declared itself."""
     done = imported(tmp_path, "watch", b"no library", *declared)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset")

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import re
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +12,7 @@ import reconcile
 from reconcile.adapters.counters.limits import NO_VALUES, reason_of
 from reconcile.core.causes import Cause, State
 from reconcile.core.errors import UsageError
-from tests.work.torchvision_ops import SCHEMAS, declared
+from tests.work.torchvision_ops import declared
 
 nn = torch.nn
 OPS = torch.ops.torchvision
@@ -168,26 +165,3 @@ def test_an_error_for_want_of_values_is_recognised(name: str) -> None:
     with pytest.raises((RuntimeError, NotImplementedError, TypeError)) as error:
         NEEDS_VALUES[name](torch.zeros(3, device="meta"))
     assert reason_of(error.value, ()) == NO_VALUES.reason
-
-
-def test_the_documented_operators_are_those_of_the_library() -> None:
-    """Run without torchvision: its operators are declared here already, and its import is left out."""
-    page = (Path(__file__).parents[3] / "docs" / "environments.md").read_text()
-    blocks = [b for b in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "library." in b]
-    schemas: list[str] = []
-    kernels: dict[str, Any] = {}
-    library = SimpleNamespace(define=schemas.append, impl=lambda name, kernel, _key: kernels.update({name: kernel}))
-    made = SimpleNamespace(library=SimpleNamespace(Library=lambda *_: library))
-    exec(blocks[0].replace("import torchvision\n", "").replace("import torch\n", ""), {"torch": made})
-    exec(blocks[1], {"library": library})
-    known = {*SCHEMAS, "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"}
-    assert sorted(set(schemas) - known) == []
-    regions, picture = torch.zeros(3, 5), torch.zeros(B, OUT, SIZE, SIZE)
-    options = (regions, 1.0, 2, 2, 2, True)
-    assert kernels["roi_align"](picture, *options).shape == OPS.roi_align(picture, *options).shape
-    offset, weight = torch.zeros(B, 18, SIZE, SIZE), torch.zeros(4, OUT, 3, 3)
-    given = (weight, offset, torch.zeros(B, 1), torch.zeros(4), 1, 1, 1, 1, 1, 1, 1, 1, False)
-    assert kernels["deform_conv2d"](picture, *given).shape == OPS.deform_conv2d(picture, *given).shape
-    apart = torch.tensor([[0.0, 0, 1, 1], [2, 2, 3, 3], [4, 4, 5, 5]])
-    scores = torch.tensor([0.2, 0.9, 0.5])
-    assert kernels["nms"](apart, scores, 0.5).tolist() == OPS.nms(apart, scores, 0.5).tolist()

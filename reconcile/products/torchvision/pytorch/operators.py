@@ -80,7 +80,7 @@ def declare_operators(folder: str) -> None:
     kernels = dict(of_cpu.KERNELS, _cuda_version=lambda: -1)
     for schema in SCHEMAS:
         name = schema.partition("(")[0]
-        if hasattr(torch.ops.torchvision, name):  # the program has declared it, as docs/environments.md says
+        if hasattr(torch.ops.torchvision, name):  # the program has declared it
             continue
         library.define(schema)
         if name in kernels:
