@@ -14,6 +14,6 @@ COUNTERS = (
         versions_key="onnx-opcounter",
         title="onnx-opcounter",
         requirements=("onnx-opcounter==0.0.4", "onnxruntime==1.32.0"),
-        checked=("0.0.4", "0.0.4"),
+        checked=("0.0.4", "0.1.0"),
     ),
 )

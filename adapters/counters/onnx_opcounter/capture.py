@@ -65,18 +65,12 @@ def sums_of(proto: Any, where: str) -> tuple[Any, Sums]:
     """Its total and what it added. Raises BeyondCounter if it stops, or if it would run the model."""
     from onnx_opcounter import onnx_opcounter as module
 
-    class Runtime:
-        """In place of onnxruntime, which would run the file."""
-
-        @staticmethod
-        def InferenceSession(*_: Any, **__: Any) -> Any:
-            raise RuntimeError("ONNX infers no shapes in strict mode; it would run the model, which reconcile does not")
+    def refuse(*_: Any) -> None:
+        raise RuntimeError("ONNX infers no shapes in strict mode; it would run the model, which reconcile does not")
 
     watch = Sums(module.calculate_macs)
-    runtime, tracing = module.rt, sys.gettrace()
-    saving = module.onnx.save
-    module.rt = Runtime
-    module.onnx.save = lambda *_: None  # what it would run
+    tracing, saving = sys.gettrace(), module.onnx.save
+    module.onnx.save = refuse  # what it would run
     sys.settrace(watch)
     try:
         total = module.calculate_macs(proto)
@@ -87,7 +81,7 @@ def sums_of(proto: Any, where: str) -> tuple[Any, Sums]:
         raise BeyondCounter(f"onnx-opcounter stops on {where}{at} ({said}): leave onnx_opcounter out") from error
     finally:
         sys.settrace(tracing)
-        module.rt, module.onnx.save = runtime, saving
+        module.onnx.save = saving
     return total, watch
 
 

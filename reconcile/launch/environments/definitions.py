@@ -153,7 +153,7 @@ def at(python: str) -> Environment:
     path, version = user_interpreter(python)
     folder = path.parents[1].name if path.parent.name == "bin" else path.name
     name = f"python-{re.sub(r'[^A-Za-z0-9._+-]', '-', folder).strip('.-') or path.name}"
-    return Environment(name, str(path), version, tuple(f.name for f in _installable()), (), (), path)
+    return Environment(name, str(path), version, tuple(frameworks()), (), (), path)
 
 
 def _where(file: str, name: str) -> str:

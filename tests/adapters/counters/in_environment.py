@@ -14,7 +14,7 @@ import reconcile
 from reconcile.cli import cli
 from reconcile.core.causes import Cause
 from reconcile.core.results import LedgerResult, Statement
-from reconcile.launch.environments.definitions import load
+from reconcile.launch.environments.definitions import Environment, load
 from reconcile.launch.environments.provision import ensure
 from reconcile.launch.request import RunRequest
 from reconcile.workflow import run
@@ -75,9 +75,9 @@ def report_of(counter: str, folder: Path, *words: str) -> dict[str, Any]:
     return report
 
 
-def values_of(environment: str, program: str, cases: Sequence[object]) -> list[Any]:
+def values_of(environment: str | Environment, program: str, cases: Sequence[object]) -> list[Any]:
     """What a program there prints of these cases, which it reads as JSON: a line of JSON for each."""
-    python = str(ensure(load()[environment]))
+    python = str(ensure(load()[environment] if isinstance(environment, str) else environment))
     done = subprocess.run([python, "-c", program], input=json.dumps(cases), capture_output=True, text=True, check=False)
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(found) == len(cases), done.stderr[-2000:]

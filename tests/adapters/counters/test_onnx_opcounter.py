@@ -8,8 +8,11 @@ from types import ModuleType
 
 import pytest
 
+import reconcile
 from reconcile.adapters.counters.onnx_opcounter.capture import sums_of
 from reconcile.adapters.shared.refusal import BeyondCounter
+from reconcile.launch.environments.definitions import Environment
+from reconcile.launch.environments.provision import ensure
 from tests.adapters.counters.in_environment import invoked, report_of, save_onnx, values_of
 from tests.adapters.counters.onnx_opcounter_cases import CASES
 
@@ -36,16 +39,24 @@ for kind, inputs, outputs, attrs in json.load(sys.stdin):
 """calculate_macs of a graph of one node, with the shapes of a case."""
 
 
-def test_every_case_is_what_it_counts() -> None:
+OTHERS = Environment(
+    "onnx-opcounter-0.1.0", "0.1.0, which needs Python 3.12", "3.12", ("onnx",), ("onnx-opcounter==0.1.0",)
+)
+RELEASES = pytest.mark.parametrize(("environment", "release"), [("onnx_opcounter", "0.0.4"), (OTHERS, "0.1.0")])
+
+
+@RELEASES
+def test_every_case_is_what_it_counts(environment: str | Environment, release: str) -> None:
     texts = []
-    for case in CASES:
+    cases = [case for case in CASES if release in case.releases]
+    for case in cases:
         attrs = {name: value for name, value in case.op.attrs.items() if name != "given"}
         inputs, outputs = (
             [[size or 0 for size in t.shape or ()] for t in ts] for ts in (case.op.inputs, case.op.outputs)
         )
         texts.append((case.op.op.partition(".")[2], inputs, outputs, attrs))
-    reported = values_of("onnx_opcounter", COUNTS, texts)
-    assert [(c.op, c.total, n) for c, n in zip(CASES, reported, strict=True) if c.total != n] == []
+    reported = values_of(environment, COUNTS, texts)
+    assert [(c.op, c.total, n) for c, n in zip(cases, reported, strict=True) if c.total != n] == []
 
 
 def network(path: Path, kind: str = "Resize", mode: str = "linear") -> str:
@@ -76,6 +87,18 @@ def test_a_file_is_reconciled(tmp_path: Path, convention: str) -> None:
     }  # fmt: skip
     dead = [line["amount"] for line in report["statements"][0]["adjustments"] if line["cause"] == "dead-op"]
     assert dead == [-2]
+
+
+def test_a_file_is_reconciled_with_the_newer_release(tmp_path: Path) -> None:
+    """2 x 4 windows of 64 positions in place of one number for each; and a cubic interpolation stops it no more."""
+    file = network(tmp_path / "net.onnx", mode="cubic")
+    done = reconcile.run(
+        onnx=file, inputs=("2,3,8,8",), python=str(ensure(OTHERS)), counters=("onnx_opcounter",)
+    ).result
+    (ledger,), (statement,) = done.ledgers, done.statements
+    outputs = 2 * 4 * 64
+    assert (ledger.total, ledger.mismatches, ledger.unchecked) == (outputs * 27 + 1 + outputs, (), 0), ledger.reason
+    assert (statement.to_total, statement.residual) == (2 * outputs * 27, 0)
 
 
 def test_an_operator_that_stops_it_is_named(tmp_path: Path) -> None:
