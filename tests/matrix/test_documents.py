@@ -135,7 +135,7 @@ for _ in range(3):
 """
 COUNTED = (ROOT / "tests" / "products" / "kernels" / "mixed.csv").read_text()
 """What an H100 counted in a call of docs/kernels.md's model."""
-RANKS, RING, _SHARDED, THREADS = (part.partition("```")[0] for part in PAGES["ranks.md"].split("```python\n")[1:])
+RING, THREADS = ((ROOT / "docs" / "ranks" / name).read_text() for name in ("ring.py", "threads.py"))
 PAIR = (ROOT / "model_zoo" / "conv1x1.py").read_text()
 FILES = {
     r"--torch net:Net ": {"net.py": NET}, r"--torch net:make --input (ids=|input_ids=)": {"net.py": TOKENS},
@@ -145,7 +145,7 @@ FILES = {
     r"--torch package\.module:make": {"package/__init__.py": "", "package/module.py": TOKENS},
     r"--torch mynet:make": {"mynet.py": BILLIONS}, r"--torch encoder:make": {"encoder.py": ENCODER},
     r"--model \./net\.py": {"net.py": PAIR}, r"reconcile audit claims\.csv": {"claims.csv": CLAIMS},
-    r"--tf net:compiled ": {"net.py": COMPILED}, r"--torch shared:": {"shared.py": RANKS},
+    r"--tf net:compiled ": {"net.py": COMPILED}, r"--torch shared:": files(PAGES["ranks.md"]),
     r"--torch ring:": {"ring.py": RING}, r"--torch threads:": {"threads.py": THREADS},
     r"torchrun .*train\.py": {"train.py": TOGETHER},
     r"reconcile watch .*(train|infer)\.py": {"train.py": TRAIN, "infer.py": TRAIN},

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.matrix.reports import found_in, python_of
-from tests.own.documents import files
 from tests.programs import output_of
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(600)]
@@ -205,7 +205,7 @@ def test_a_program_mapped_along_one_axis_runs_there(found: dict[str, Any]) -> No
 @pytest.mark.parametrize(("name", "each"), [("tensor", MLP // N), ("copies", MLP)])
 def test_the_command_of_the_page(name: str, each: int, python: Path, tmp_path: Path) -> None:
     page = (ROOT / "docs" / "ranks.md").read_text()
-    (tmp_path / "sharded.py").write_text(files(page)["sharded.py"])
+    shutil.copy(ROOT / "docs" / "ranks" / "sharded.py", tmp_path)
     command = next(line for line in page.splitlines() if line.startswith("reconcile run --jax sharded:tensor"))
     words = ["-m", *command.replace("tensor", name).split(), "--out", "out"]
     printed = output_of(*words, python=python, folder=tmp_path)
