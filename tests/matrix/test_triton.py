@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reconcile.core.records import FORWARD, Tensor
+from reconcile.core.results import TraceRow
+from reconcile.core.work import Work
+from reconcile.products.kernels import ncu, witness
 from tests.matrix.reports import python_of
+from tests.products.kernels.recorded import cases, trace
 from tests.programs import output_of, run_program
 
 pytestmark = [pytest.mark.matrix, pytest.mark.frameworks, pytest.mark.timeout(900)]
@@ -48,7 +54,7 @@ def launch(a: list[int], b: list[int], layer: str = "inner", phase: str = "forwa
     grid = [a[0] // BLOCK, b[1] // BLOCK]
     return [
         "triton.product", layer, phase, 1, [a, b, [a[0], b[1]]],
-        {"N": b[1], "K": b[0], **more, "grid": grid, "known": a[0] * b[0] * b[1]},
+        {"N": b[1], "K": b[0], **more, "grid": grid, "masked": 0, "known": a[0] * b[0] * b[1]},
     ]  # fmt: skip
 
 
@@ -100,12 +106,53 @@ def test_a_step_has_the_kernels_of_its_gradients(told: Any) -> None:
     assert (sorted(found, key=str), problems) == (sorted([[*op[:2], *op[3:]] for op in expected], key=str), [])
 
 
+@pytest.mark.parametrize(
+    ("way", "masked"),
+    [
+        ("tutorial", 4 * 2 * BLOCK * BLOCK * 32 - 28 * WIDE * 61),  # beyond the last row, and the last term
+        ("causal", 2 * INNER * ((1 + 2 + 3) * BLOCK * BLOCK - ROWS * (ROWS + 1) // 2)),  # in the blocks of the diagonal
+        ("added", 2 * BLOCK * BLOCK * (BLOCK - 1) // 2),
+        ("lengths", 0),
+    ],
+)
+def test_the_products_that_masks_discard_are_counted(told: Any, way: str, masked: int) -> None:
+    assert told[way][0][0][-1]["masked"] == masked
+
+
 def test_a_compiled_program_says_the_same(told: Any, compiled: Any) -> None:
     unread = ("lengths", "halves")  # as long as memory says, and as a condition that is computed in the loop
     assert [compiled[way][0][0][-1]["known"] for way in unread] == [None] * len(unread)
-    assert {way: compiled[way] for way in told if way not in unread} == {
-        way: found for way, found in told.items() if way not in unread
-    }
+    for way in set(told) - set(unread):
+        expected = [[*op[:-1], {**op[-1], "masked": None}] for op in told[way][0]]
+        assert compiled[way] == [expected, told[way][1]], way
+
+
+@pytest.mark.parametrize(
+    ("case", "op", "program", "wrong"),
+    [
+        (
+            "mm_fp16_odd",
+            "triton.tutorial",
+            "tutorial",
+            0,
+        ),  # 500 x 200 by 200 x 300 in tiles of 32 x 32, 64 terms at a time
+        ("flash_causal", "triton.flash", "flash 0", 0),  # 256 tokens in blocks of 128: 3 of 4 for each of 8 heads
+        ("flash_causal", "triton.flash", "flash 1", 2 * 8),
+        ("flash_causal", "triton.flash", "flash -1", -2 * 8),
+    ],
+)
+def test_what_a_gpu_counted_in_the_same_blocks_shows_a_wrong_bound(
+    compiled: Any, case: str, op: str, program: str, wrong: int
+) -> None:
+    """No kernel of Triton is among the recorded ones: these are in the blocks and loops of flash attention's and CUTLASS's."""
+    kernel = next(one for one in cases()[case] if one.tensor)
+    size = kernel.launch.ranges[-1].sizes
+    renamed = replace(kernel, launch=ncu.Launch(program, kernel.launch.grid, (ncu.Range(op, 1, size),)))
+    tensors = tuple(Tensor(shape, "float16") for shape in size)
+    ran = TraceRow("0", "inner", "inner", op, tensors, (), 1, FORWARD, Work(mac=compiled["recorded"][program]))
+    found = witness.witness(trace([ran]), [renamed])
+    assert found.statement.residual == wrong * 2 * (2 * 128 * 128 * 64)  # a block more or less for each program
+    assert found.exit_code == (1 if wrong else 0)
 
 
 def test_products_have_a_number_and_all_else_needs_a_formula(python: Path, tmp_path: Path) -> None:

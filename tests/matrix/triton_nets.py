@@ -6,6 +6,7 @@ Each has a layer ``inner`` with a kernel, which multiplies (ROWS, INNER) by (INN
 from __future__ import annotations
 
 import json
+from math import prod
 from os import environ
 from typing import Any
 
@@ -17,6 +18,8 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from reconcile.core.records import INSIDE
+from reconcile.core.work import MASKED
+from reconcile.products.kernels.pytorch.kernel_programs import count_dots
 from reconcile.work import known_part
 
 ROWS, INNER, WIDE, OUT, BLOCK = 48, 64, 32, 16, 16
@@ -62,14 +65,17 @@ def tutorial(a, b, c, M, N, K, B: tl.constexpr, B_K: tl.constexpr, GROUP: tl.con
 
 
 @triton.jit
-def flash(q, lengths, out, causal, B: tl.constexpr, D: tl.constexpr):
-    """Attention of x to itself by blocks of keys: as far as the diagonal, or as the program's length in ``lengths`` says."""
+def flash(q, lengths, out, causal, late, B: tl.constexpr, D: tl.constexpr):
+    """Attention of x to itself by blocks of keys: as far as the diagonal, or as the program's length in ``lengths`` says.
+
+    ``late`` is an error of the loop's bound: it ends so many blocks too late.
+    """
     place = tl.program_id(0)
     rows, inside = place * B + tl.arange(0, B), tl.arange(0, D)
     query = tl.load(q + rows[:, None] * D + inside[None, :])
     largest, sums = tl.full((B,), float("-inf"), tl.float32), tl.zeros((B,), tl.float32)
     total = tl.zeros((B, D), dtype=tl.float32)
-    end = place + 1 if causal else tl.load(lengths + place)
+    end = place + 1 + late if causal else tl.load(lengths + place)
     for j in range(end):
         columns = j * B + tl.arange(0, B)
         keys = tl.load(q + columns[:, None] * D + inside[None, :])
@@ -108,6 +114,22 @@ def halves(a, c, n, B: tl.constexpr):
     tl.store(c + at[:, None] * B + at[None, :], total)
 
 
+@triton.jit
+def added(a, c, shift, B: tl.constexpr):
+    """Scores whose mask is added, and a result that is cut off at 0 by what it is, not by a mask."""
+    at = tl.arange(0, B)
+    x = tl.load(a + at[:, None] * B + at[None, :])
+    scores = tl.dot(x, tl.trans(x)) + tl.where(at[:, None] >= at[None, :], 0.0, float("-inf"))
+    out = tl.maximum(tl.dot(tl.exp(scores), x + tl.load(shift + at, mask=at < 1, other=0.0)), 0.0)
+    tl.store(c + at[:, None] * B + at[None, :], out)
+
+
+def in_added(a, b):
+    x = -a.new_ones(BLOCK, BLOCK)
+    added[(1,)](x, torch.empty_like(x), x, B=BLOCK)
+    return a @ b
+
+
 def in_tiles(a, b):
     x = a.new_ones(6 * BLOCK, BLOCK)
     tiles[(4,)](x, torch.empty_like(x), len(x), 3, B=BLOCK, STEP=2)
@@ -131,7 +153,7 @@ def with_ends(a, b):
 def attend(causal):
     def attended(a, b):
         out, lengths = torch.empty_like(a), torch.tensor([2, 1, 2], dtype=torch.int32)
-        flash[(ROWS // BLOCK,)](a, lengths, out, causal, B=BLOCK, D=INNER)
+        flash[(ROWS // BLOCK,)](a, lengths, out, causal, 0, B=BLOCK, D=INNER)
         if causal and environ.get("TRITON_INTERPRET"):
             (expected,) = nn.functional.scaled_dot_product_attention(*[a[None]] * 3, is_causal=True, scale=1.0)
             assert torch.allclose(out, expected, atol=1e-5)
@@ -194,6 +216,7 @@ WAYS: dict[str, Any] = {
     "lengths": attend(0),
     "tiles": in_tiles,
     "halves": in_halves,
+    "added": in_added,
 }
 
 
@@ -219,6 +242,26 @@ def make(way: str = "plain") -> tuple[nn.Module, torch.Tensor]:
     return Net(way), torch.ones(ROWS, INNER)
 
 
+def count_recorded() -> dict[str, int]:
+    """Multiply-adds of kernels in the blocks of recorded ones (tests/products/kernels/recorded.py), by their programs."""
+    found = {}
+    for late in (-1, 0, 1):
+        types = {"q": torch.float32, "lengths": torch.int32, "out": torch.float32}
+        tensors = {name: torch.empty(0, dtype=kind) for name, kind in types.items()}
+        given = {"causal": 1, "late": late, "B": 128, "D": 64}
+        found[f"flash {late}"] = compile_only(flash, grid=None, warmup=False, **tensors, **given), given, [2, 8]
+    matrices = {name: torch.empty(0) for name in "abc"}
+    given = {"M": 500, "N": 300, "K": 200, "B": 32, "B_K": 64, "GROUP": 4}
+    found["tutorial"] = compile_only(tutorial, grid=None, warmup=False, **matrices, **given), given, [16 * 10]
+    return {
+        name: sum(
+            times * prod(blocks[0][0]) * blocks[1][0][-1]
+            for blocks, times in count_dots(kernel.asm["ttir"], *rest).items()
+        )
+        for name, (kernel, *rest) in found.items()
+    }
+
+
 def compile_only(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
     """As JITFunction.run for a GPU that is not there: compiled, and not launched."""
     types = {torch.float32: "*fp32", torch.int32: "*i32"}
@@ -236,7 +279,8 @@ def attributes(op: Any) -> dict[str, Any]:
     """What an op was given, and the multiply-adds that are known of it."""
     known = known_part(op)
     given = {name: value for name, value in op.attrs.items() if name != INSIDE}
-    return {**given, "known": None if "mac" in known.unknown else known.work.mac}
+    masked = None if MASKED in known.unknown else known.work.masked
+    return {**given, "masked": masked, "known": None if "mac" in known.unknown else known.work.mac}
 
 
 def told(trace: Any) -> list[Any]:
@@ -260,7 +304,8 @@ def main() -> None:
         triton.runtime.jit.JITFunction.run = compile_only
     found = {way: told(trace.trace(Model(lambda way=way: Net(way), ROWS, INNER, device="cpu"))) for way in WAYS}
     step = training.trace(Model(lambda: Net("function"), ROWS, INNER, device="cpu"))
-    print(json.dumps({**found, "step": told(step)}))
+    recorded = {} if environ.get("TRITON_INTERPRET") else {"recorded": count_recorded()}
+    print(json.dumps({**found, "step": told(step), **recorded}))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 Of a kernel that was compiled its program says them (kernel_programs.py). The interpreter (``TRITON_INTERPRET=1``) runs every
 program of a launch in numpy (triton/runtime/interpreter.py of 3.1 to 3.9), so loops are as long as the data say and skipped
-blocks are left out. Blocks are counted whole, as a GPU multiplies them, masked elements included.
+blocks are left out. Blocks are counted whole, as a GPU multiplies them; what masks discard of them is known in the interpreter.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from threading import local
 from typing import Any
@@ -21,6 +22,8 @@ from .kernel_programs import CannotRead, count_dots
 
 DOT, OTHERS = "tl.dot", "tl.elementwise"
 """The ops inside a launch: its products, and all that it computes beside them, which is not counted."""
+MASKED = "masked"
+"""The attribute of a product that says how many multiply-adds a mask discards, as in a Work; none of a compiled kernel's."""
 COUNTED_IF_INTERPRETED = (
     "its compiled program does not show its products (%s is not followed): with TRITON_INTERPRET=1 set before the kernel is "
     "declared, and on the CPU, each is counted as it runs"
@@ -34,9 +37,12 @@ def list_methods() -> list[tuple[Any, str, Callable[..., Any]]]:
     module = sys.modules.get("triton.runtime.interpreter")
     if module is None:
         return []
-    builder = module.InterpreterBuilder
-    dots = ((name, _count_dot) for name in ("create_dot", "create_dot_scaled"))
-    return [(module.GridExecutor, "__call__", _start_grid), *((builder, name, around) for name, around in dots)]
+    from . import masked_products as masks  # it needs numpy, as the interpreter does
+
+    builder, dots = module.InterpreterBuilder, partial(_count_dot, masks)
+    own = {"set_grid_idx": partial(_start_program, masks), "create_dot": dots, "create_dot_scaled": dots}
+    grid = (module.GridExecutor, "__call__", partial(_start_grid, masks))
+    return [grid, *((builder, *each) for each in own.items()), *masks.list_methods(module)]
 
 
 def begin_launch() -> None:
@@ -59,7 +65,8 @@ def count_launch() -> CountedLaunch:
     dots, compiled = getattr(_now, "dots", None), getattr(_now, "compiled", None)
     if dots is None:
         try:
-            dots = count_dots(compiled[0].asm["ttir"], *compiled[1:]) if compiled and compiled[2] else None
+            found = count_dots(compiled[0].asm["ttir"], *compiled[1:]) if compiled and compiled[2] else None
+            dots = found if found is None else {(blocks,): calls for blocks, calls in found.items()}
         except CannotRead as error:
             return CountedLaunch(COUNTED_IF_INTERPRETED % error)
         except Exception as error:  # what an unknown version of Triton writes
@@ -67,22 +74,35 @@ def count_launch() -> CountedLaunch:
     if dots is None:
         return CountedLaunch(COUNTED_IF_INTERPRETED % "its grid")
     ops = []
-    for dot, calls in dots.items():
-        first, second, out = (Tensor(size, _type(kind)) for size, kind in dot)
-        ops.append(Op("", DOT, "", (first, second), (out,), {}, calls, FORWARD, ()))
+    for (blocks, *masked), calls in dots.items():
+        first, second, out = (Tensor(size, _type(kind)) for size, kind in blocks)
+        known = {MASKED: masked[0]} if masked else {}
+        ops.append(Op("", DOT, "", (first, second), (out,), known, calls, FORWARD, ()))
     ops.append(Op("", OTHERS, "", (), (), {POINTWISE: True}, 1, FORWARD, ()))
     return CountedLaunch([op._asdict() for op in ops])
 
 
-def _start_grid(run: Callable[..., Any]) -> Callable[..., Any]:
+def _start_grid(masks: Any, run: Callable[..., Any]) -> Callable[..., Any]:
     def run_counted(*args: Any, **kwargs: Any) -> Any:
+        masks.end_program()
         _now.dots = Counter()  # of several that an autotuner tries, the last is the launch
-        return run(*args, **kwargs)
+        out = run(*args, **kwargs)
+        _now.dots.update(masks.end_program())
+        return out
 
     return run_counted
 
 
-def _count_dot(multiply: Callable[..., Any]) -> Callable[..., Any]:
+def _start_program(masks: Any, move: Callable[..., Any]) -> Callable[..., Any]:
+    def move_counted(*args: Any) -> Any:
+        if getattr(_now, "dots", None) is not None:
+            _now.dots.update(masks.end_program())
+        return move(*args)
+
+    return move_counted
+
+
+def _count_dot(masks: Any, multiply: Callable[..., Any]) -> Callable[..., Any]:
     def multiply_counted(builder: Any, first: Any, *others: Any, **kwargs: Any) -> Any:
         out = multiply(builder, first, *others, **kwargs)
         if getattr(_now, "dots", None) is not None:
@@ -93,7 +113,8 @@ def _count_dot(multiply: Callable[..., Any]) -> Callable[..., Any]:
             stack = out.data.shape[:-2]
             shapes = (*stack, rows // prod(stack), inner), (*stack, inner, columns)
             tensors = (shapes[0], first), (shapes[1], second), (out.data.shape, out)
-            _now.dots[tuple((tuple(shape), str(each.dtype.scalar)) for shape, each in tensors)] += 1
+            blocks = tuple((tuple(shape), str(each.dtype.scalar)) for shape, each in tensors)
+            masks.note_dot(blocks, out, first, *others)
         return out
 
     return multiply_counted
