@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.matrix.llm_page import python
-from tests.own.documents import consoles, files, not_printed
+from tests.own.documents import consoles, not_printed
 from tests.programs import run_program
 
 ROOT = Path(__file__).parents[2]
@@ -29,9 +29,7 @@ MARKS = {
 
 def typed(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """The command in a folder with the page's files; `llm` where transformers is."""
-    for name, text in files(TEXT).items():
-        (folder / name).write_text(text)
-    (folder / "config.json").write_text(re.findall(r"^```json\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)[0])
+    shutil.copytree(ROOT / "docs" / "corrections", folder, dirs_exist_ok=True)
     where = python() if command.startswith("reconcile llm ") else sys.executable
     return run_program("-m", "reconcile", *shlex.split(command)[1:], python=where, folder=folder)
 
