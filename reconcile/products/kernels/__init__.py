@@ -6,5 +6,8 @@ PRODUCT = Product(
     name="kernels",
     module=__name__,
     run_options=(".run_options:KERNELS",),
-    framework_fields=(("torch", "launches", (".products.kernels.pytorch.interpreted_kernels",)),),
+    framework_fields=(
+        ("torch", "launches", (".products.kernels.pytorch.interpreted_kernels",)),
+        ("torch", "more_formulas", (".products.kernels.formulas",)),
+    ),
 )

@@ -1,19 +1,15 @@
-"""Formulas of ATen matrix products, convolutions and einsum, and of the products of Triton's programs (tl.dot)."""
+"""Formulas of ATen matrix products, convolutions and einsum."""
 
 from __future__ import annotations
 
 from ...core.records import ELEMENTWISE, Op
-from ...core.work import MASKED, UnknownWork, Work, formulas, prod
+from ...core.work import Work, formulas, prod
 from ..common_formulas import per_output
 from ..contraction import dots, einsum, scale_product
 from ..convolution import convolution, taps_torch, transposed_convolution
 from ..elementwise import MUL, SHARED
 from ..shapes import attr, ints, n_in, n_out, shape
 
-MASKS_NOT_SHOWN = (
-    "a compiled kernel of Triton does not show which of its products a mask discards: with TRITON_INTERPRET=1 set before the "
-    "kernel is declared, and on the CPU, they are counted; or choose the convention matmul"
-)
 _DOT_SOURCE = "one dot product of K terms per output element: ATen native/LinearAlgebra.cpp"
 _CONV_SOURCE = "dense convolution, convolution.py: ATen native/Convolution.cpp"
 
@@ -26,14 +22,6 @@ def _multiply_groups(op: Op) -> Work:
     if len(first) == len(second) == 2:
         return Work(mac=first[0] * prod(second), accumulators=n_out(op)) + bias
     return dots(n_out(op), first[-1]) + bias
-
-
-def _multiply_blocks(op: Op) -> Work:
-    # (..., M, K) x (..., K, N)
-    work = dots(n_out(op), shape(op)[-1])
-    if MASKED not in op.attrs:
-        raise UnknownWork(MASKS_NOT_SHOWN, (MASKED,), work)
-    return work + Work(masked=attr(op, MASKED))
 
 
 def _multiply_scaled(op: Op) -> Work:
@@ -176,4 +164,3 @@ formulas({
         "ATen native/ConvolutionTBC.cpp", lambda op: convolution(n_out(op), prod(shape(op, 1)[:-1]), bias=True)
     ),
 }, "aten.")  # fmt: skip
-formulas({"tl.dot": ("a program's blocks (..., M, K) x (..., K, N): triton/language/core.py (dot)", _multiply_blocks)})

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from reconcile.core.conventions import BUILT_IN
-from reconcile.work import MASKED, Work, known_part, work_of
+from reconcile.work import Work, work_of
 from tests.work import oracle
 from tests.work.beside_torch import RELAXED, SMALL, agree, data, tensors
 from tests.work.counting import Tally
@@ -31,9 +31,6 @@ def test_dense(rows, k, n, bias):
         make("aten.linear", [x.shape, w.shape] + [b.shape] * bias if bias else [x.shape, w.shape], [out]),
     )
     product = Work(mac=rows * n * k, accumulators=rows * n if k else 0)
-    blocks = make("tl.dot", [(rows, k), (k, n)], [(rows, n)])
-    assert known_part(blocks)[:2] == (product, {MASKED})
-    assert work_of(blocks._replace(attrs={MASKED: 1})).masked == 1
     for transposed, shape in ((False, (rows, k)), (True, (k, rows))):
         assert work_of(make("MatMul", [shape, (k, n)], [(rows, n)], transpose_a=transposed)) == product
         batch = (shape, (2, k, n))
