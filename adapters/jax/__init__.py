@@ -28,6 +28,7 @@ FRAMEWORK = Framework(
     distributions=("jax",),
     newest_python=(3, 14),
     around=("jaxlib", "flax", "equinox", "dm-haiku"),
+    beside=("keras",),  # makes the models of pairs
     trains=True,
     optimizers=(
         "sgd",

@@ -22,8 +22,14 @@ def capture(counter: str, model: TfModel) -> Ledger:
     """The ledger of one get_flops, in the FLOPs that it has before it divides: they are whole numbers."""
     batch = batch_of(model)
     os.environ["WANDB_ERROR_REPORTING"] = "false"  # an error stays on this machine
-    import wandb
-    from wandb.integration.keras.keras import WandbCallback
+    try:
+        import wandb
+        from wandb.integration.keras.keras import WandbCallback
+    except ImportError as error:
+        said = str(error).partition(" (/")[0]
+        raise CannotCount(
+            f"no WandbCallback here ({said}); wandb 0.27.1 removed it: take 0.27.0 or an older one"
+        ) from error
 
     class Given(WandbCallback):
         """The callback with a model and without a run."""

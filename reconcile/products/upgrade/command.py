@@ -79,8 +79,16 @@ def upgrade(
     if pre:
         requirements = tuple(find_newest(text, python or running_version()) for text in requirements)
     before, after, chosen = upgrades.sides(requirements, older, python or CURRENT, wanted, tuple(given))
+    if pre and upgrades.is_there(before, requirements):
+        say(f"nothing to compare: {', '.join(requirements)} is the newest release of the index, and what runs here")
+        return
     for env in (before, after):
-        make_interpreter(env, lambda text: say(text, err=True))
+        try:
+            make_interpreter(env, lambda text: say(text, err=True))
+        except UsageError as error:
+            if "does not satisfy Python" not in str(error):  # uv says so of the Python that it was given
+                raise
+            raise UsageError(f"{error}. Name such a Python of this machine: --python X.Y.") from error
     asked_for = wanted or upgrades.list_moved_counters(requirements)
     takes = [collect_in(env, lambda text: say(text, err=True)) for env in (before, after)]
     old, new = (lambda request, take=take: take(request, lambda _event: None) for take in takes)
@@ -102,6 +110,8 @@ def upgrade(
             failed += missing.state is not State.SKIPPED or missing.name in asked_for
             say(f"{step}: {missing.name} has nothing to compare with: {missing.reason}")
         broken |= dict.fromkeys(done.broken)
+        if not (done.drift.counters or done.drift.traces or done.drift.failed):
+            continue
         say(f"{done.pass_}: {verdict(done.drift, before.title)}")
         for line in details(done.drift, verbose=verbose):
             say(f"  {line}".rstrip())

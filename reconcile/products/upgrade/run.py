@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ...core.causes import State
@@ -94,17 +95,40 @@ def sides(
         if not chosen:
             raise UsageError(f"{', '.join(requirements)} moves no counter of this model: name one with --counter.")
     homes = {known_counters()[name].family for name in chosen if known_counters()[name].requirements}
+    replaced = packages_of(requirements)
     if not homes:
-        before = adhoc(tuple(older), python, frameworks) if older else load()[CURRENT]
+        here = [f"{name}=={version}" for name in sorted(replaced) if (version := installed_version((name,)))]
+        running = replace(load()[CURRENT], title=", ".join(here) or "the packages here")
+        before = adhoc(tuple(older), python, frameworks) if older else running
         return _beside(before, older, python, chosen), _beside(after, requirements, python, chosen), chosen
     if len(homes) > 1 or any(not known_counters()[name].requirements for name in chosen):
         raise UsageError(f"{', '.join(chosen)} run in environments of their own: name one of them with --counter.")
     home = load()[homes.pop()]
-    if python != CURRENT:
-        raise UsageError(
-            f"{', '.join(chosen)} run in the environment {home.name}, which has its Python: leave out --python."
-        )
-    return home.with_(older) if older else home, home.with_(requirements), chosen
+    pins = [text for text in home.requirements if packages_of([text]) <= replaced]
+    before = _in_home(home, older, python, chosen) if older else replace(home, title=", ".join(pins) or home.title)
+    return before, _in_home(home, requirements, python, chosen), chosen
+
+
+def is_there(env: Environment, requirements: Sequence[str]) -> bool:
+    """Whether the environment before the upgrade has these releases, each ``package==version``."""
+    if env.name != CURRENT:
+        return set(requirements) <= set(env.requirements)
+    asked = [(Requirement(text).specifier, installed_version(tuple(packages_of([text])))) for text in requirements]
+    return all(version and specifier.contains(version, prereleases=True) for specifier, version in asked)
+
+
+def _in_home(home: Environment, requirements: Sequence[str], python: str, counters: Sequence[str]) -> Environment:
+    """The counters' own environment with these packages. All others are resolved anew for another Python, and for another
+    release of its framework, which does not run beside those that are pinned for this one."""
+    changed, names = home.with_(requirements), packages_of(requirements)
+    title = f"{', '.join(requirements)} on {'the running Python' if python == CURRENT else f'Python {python}'}"
+    brought = {name for record in known_frameworks().values() for name in record.distributions}
+    if python != CURRENT or names & brought & packages_of(home.requirements):
+        others = sorted(packages_of(home.requirements) - names)
+        anew = adhoc((*requirements, *others), python, {known_counters()[name].framework for name in counters})
+        label = changed.name + ("" if python == CURRENT else f"-py{python}")
+        return replace(anew, name=label, title=title)
+    return replace(changed, title=title)
 
 
 def _beside(env: Environment, requirements: Sequence[str], python: str, counters: Sequence[str]) -> Environment:

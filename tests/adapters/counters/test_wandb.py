@@ -114,6 +114,15 @@ def test_its_gflops_are_halves_of_the_profilers(monkeypatch: pytest.MonkeyPatch)
         counting(monkeypatch, 7 / 1e9, 7)
 
 
+def test_a_release_without_the_callback_says_which_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("wandb", "wandb.integration", "wandb.integration.keras", "wandb.integration.keras.keras"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    monkeypatch.setattr(capture, "batch_of", lambda _model: 1)
+    model: Any = SimpleNamespace(called_model=None)
+    with pytest.raises(CannotCount, match=r"no WandbCallback here .* take 0\.27\.0"):
+        capture.capture("wandb", model)
+
+
 def test_keras_3_is_refused_and_other_errors_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     shapes = TypeError('can only concatenate list (not "tuple") to list')
     with pytest.raises(CannotCount, match=r"a tuple in Keras 3 .* add --environment wandb"):

@@ -89,7 +89,7 @@ BESIDE_TORCH = ("numpy", "setuptools")
         (("torch==2.14.1",), "3.11", "torch-2.14.1-py3.11", ("torch",), BESIDE_TORCH),
         (("thop==0.1.0.post2207010342",), "3.11", "thop-0.1.0.post2207010342-py3.11", ("torch",), ("torch", *BESIDE_TORCH)),
         (("TensorFlow_CPU==2.16", "torch"), "3.11", "TensorFlow_CPU-2.16+torch-py3.11", ("tf", "torch"), BESIDE_TORCH),
-        (("mylib>=1,<2",), "3.11", "mylib-ge1-lt2-py3.11", ("tf", "torch", "jax"), BESIDE_TORCH),
+        (("mylib>=1,<2",), "3.11", "mylib-ge1-lt2-py3.11", ("tf", "torch", "jax"), ("keras", *BESIDE_TORCH)),
     ],
 )  # fmt: skip
 def test_adhoc(
@@ -106,8 +106,8 @@ def test_adhoc(
         (("keras==3.12.0",), ("torch",), ("torch",), ("torch", *BESIDE_TORCH)),
         (("keras==3.12.0", "torch==2.5"), ("torch",), ("torch",), BESIDE_TORCH),
         (("fvcore",), (), ("torch",), ("torch", *BESIDE_TORCH)),
-        (("dm-haiku",), (), ("jax",), ("jax",)),
-        (("jaxlib==0.10.1",), (), ("jax",), ("jax",)),
+        (("dm-haiku",), (), ("jax",), ("jax", "keras")),
+        (("jaxlib==0.10.1",), (), ("jax",), ("jax", "keras")),
         (("transformers==5.0.0",), ("torch",), ("torch",), ("torch", *BESIDE_TORCH)),
         (("numpy<2.3",), ("tf", "torch"), ("tf", "torch"), ("tensorflow-cpu", "torch", "setuptools")),
         (("tensorflow==2.15.1",), ("torch",), ("tf",), ()),  # refused later: it cannot be meant

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from reconcile.cli import cli
 from reconcile.core.causes import State
@@ -73,10 +75,10 @@ def test_what_jax_models_use_goes_into_the_environment_of_its_counter(asked: str
     assert asked in after.requirements
 
 
-@pytest.mark.parametrize(("asked", "kept"), [("calflops==0.3.1", "calflops"), ("jax==0.12.0", "xla")])
+@pytest.mark.parametrize(("asked", "kept"), [("calflops==0.3.1", "calflops"), ("wandb==0.31.0", "wandb")])
 def test_in_its_own_environment_it_takes_the_place_of_the_pin(asked: str, kept: str) -> None:
     before, after, counters = upgrade.sides([asked], [], CURRENT, ())
-    assert before.name == kept
+    assert (before.name, before.title.partition("==")[0]) == (kept, kept)
     assert {name.partition("@")[0] for name in counters} == {kept}
     package = asked.partition("=")[0]
     assert [text for text in after.requirements if text.startswith(f"{package}==")] == [asked]
@@ -91,9 +93,20 @@ def test_counters_of_two_environments_are_refused() -> None:
         upgrade.sides(["torch==2.15.0"], [], CURRENT, ("calflops", "thop"))
 
 
-def test_an_environment_of_its_own_has_its_python() -> None:
-    with pytest.raises(UsageError, match="leave out --python"):
-        upgrade.sides(["calflops==0.3.1"], [], "3.11", ())
+@pytest.mark.parametrize(
+    ("asked", "python", "framework"),
+    [("calflops==0.3.1", "3.12", "torch"), ("jax==0.12.0", CURRENT, "jax"), ("jax<1", "3.12", "jax")],
+)
+def test_another_python_or_framework_needs_other_packages(asked: str, python: str, framework: str) -> None:
+    """JAX runs with a jaxlib of its own release alone, and wheels are for one Python."""
+    before, after, _ = upgrade.sides([asked], [], python, ())
+    assert (before.python, after.python, after.over, after.frameworks) == (CURRENT, python, "", (framework,))
+    assert [text for text in after.requirements if "=" in text or "<" in text] == [asked]
+    assert set(map(packages_of_one, before.requirements)) <= set(map(packages_of_one, after.requirements))
+
+
+def packages_of_one(requirement: str) -> str:
+    return canonicalize_name(Requirement(requirement).name)
 
 
 @pytest.mark.parametrize("asked", ["calflops==0.3.1", "thop==0.1.0"])
@@ -149,6 +162,9 @@ def test_pre_asks_the_index_for_the_newest(releases: Releases, monkeypatch: pyte
     monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path))
     result = releases.call("--pre", "--case", "family_dense", "--pass", "forward", asked="thop")
     assert result.stdout.strip().endswith("to thop==0.3.0rc1 on the running Python")
+    monkeypatch.setattr(upgrade, "installed_version", lambda names: "0.3.0rc1" if names[0] else "")
+    same, ran = releases.call("--pre", asked="thop"), len(releases.requests)
+    assert (same.exit_code, same.stdout.count("\n"), len(releases.requests)) == (0, 1, ran), same.output
     gone = releases.call("--pre", asked="thop>1")
     assert (gone.exit_code, gone.stderr.startswith("Error: the index has no release of thop>1")) == (2, True)
     monkeypatch.delenv("UV_OFFLINE")
@@ -156,6 +172,20 @@ def test_pre_asks_the_index_for_the_newest(releases: Releases, monkeypatch: pyte
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")
     away = releases.call("--pre", asked="thop>1")
     assert (away.exit_code, "cannot be looked up: uv: " in away.stderr) == (2, True), away.stderr
+
+
+@pytest.mark.parametrize(
+    ("why", "hint"), [("Python (3.11.7) does not satisfy Python>=3.12", True), ("no space left", False)]
+)
+def test_a_release_for_another_python_says_the_option(
+    releases: Releases, monkeypatch: pytest.MonkeyPatch, why: str, hint: bool
+) -> None:
+    def refuse(_env: Environment, _say: object) -> Path:
+        raise UsageError(why)
+
+    monkeypatch.setattr(runs, "make_interpreter", refuse)
+    result = releases.call()
+    assert (result.exit_code, "--python" in result.stderr) == (2, hint), result.output
 
 
 def test_an_own_model_takes_the_place_of_the_families(releases: Releases) -> None:
@@ -217,6 +247,8 @@ def test_what_was_not_counted_before_is_not_called_unchanged(releases: Releases)
     for args, code in (((), 0), (("--counter", "thop"), 3)):  # torch does not ask for thop
         result = releases.call("--case", "family_dense", "--pass", "forward", *args, asked="torch==2.15.0")
         assert (result.exit_code, said in result.stdout) == (code, True), result.output
+    releases.before, releases.after = (replace(take, traces=()) for take in (releases.before, releases.after))
+    assert "unchanged" not in releases.call("--case", "family_dense", "--pass", "forward").stdout
 
 
 @pytest.mark.parametrize(
