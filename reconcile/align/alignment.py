@@ -39,6 +39,10 @@ class Alignment:
             layer = self._found[framework, path] = self._find(framework, path)
         return layer
 
+    def set_row(self, framework: str, path: str, row: str) -> None:
+        """Give a path a row by itself."""
+        self._found[framework, path] = row
+
     def _find(self, framework: str, path: str) -> str:
         names = self._names.get(framework, {})
         for around in reversed(enclosing_layers(path)):

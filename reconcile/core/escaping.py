@@ -49,17 +49,6 @@ def markdown(text: str) -> str:
     return _EDGE_UNDERSCORE.sub(r"\\_", text)
 
 
-# Text that GitHub turns into links besides its markup: links, addresses, and names of people and issues.
-_GITHUB_LINK = re.compile(
-    r"(?i:https?|ftp)(?=://)|(?i:mailto|xmpp)(?=:)|(?i:\bwww)(?=\.)|(?<!\w)@(?=\w)|@(?=[\w-]+\.\w)|#(?=\d)|\b(?i:gh)-(?=\d)"
-)
-
-
-def disable_github_links(text: str) -> str:
-    """Markdown for a comment on GitHub: an empty HTML comment inside keeps links and mentions inactive."""
-    return _GITHUB_LINK.sub(r"\g<0><!-- -->", text)
-
-
 def prose(text: str) -> str:
     """Escape a pair author's text for Markdown: paragraphs, list items and `code spans` stay, the rest shows as written."""
     paragraphs = re.split(r"\n\s*\n|\n(?=[*-] )", text.strip())

@@ -65,17 +65,6 @@ def check_regular(path: Path) -> int:
     return found.st_size
 
 
-def path_exists(path: Path) -> bool:
-    """Whether anything exists at this path, even if it cannot be read: reading it says why."""
-    try:
-        os.stat(path)
-    except FileNotFoundError:
-        return False
-    except (OSError, ValueError):
-        return True
-    return True
-
-
 def read_json(path: Path, label: str, remedy: str) -> Any:
     """The data in a JSON file; ``remedy`` says what to do if the file is damaged. Raises UsageError."""
     try:

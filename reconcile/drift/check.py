@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -187,12 +188,7 @@ def _keep_requested(collected: Collected, counters: tuple[str, ...]) -> Collecte
 def _is_unchanged(old: Baseline, drift: Drift, collected: Collected) -> bool:
     """Whether a baseline of this run would hold what the old one does."""
     same_counters = len(drift.counters) == len([r for r in collected.ledgers if not isinstance(r, Missing)])
-    same_meta = all(old.collected.meta[k] == _as_json(collected.meta[k]) for k in ("params", "layers", "source"))
+    same_meta = all(
+        old.collected.meta[k] == json.loads(json.dumps(collected.meta[k])) for k in ("params", "layers", "source")
+    )
     return not (drift.moved or drift.renamed) and same_counters and same_meta and old.versions == versions(collected)
-
-
-def _as_json(value: object) -> object:
-    """The value after it was written to JSON and read back."""
-    import json
-
-    return json.loads(json.dumps(value))

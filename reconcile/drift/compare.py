@@ -6,6 +6,7 @@ rules of its own version, and the cause lines of the two bridges are compared.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -28,11 +29,13 @@ from .rule_changes import basis, cause_changes
 Take = tuple[Ledger, Trace | None, Alignment]
 """One counter's ledger, the trace of the same take, and the names that this take gives its layers."""
 
+_COUNT = re.compile(r"_([0-9]+)(?![^.])")
+
 
 def compare(old: Collected, new: Collected, convention: Convention = MATMUL) -> Drift:
     """Compare a newer take of a model with an older one. Runs nothing."""
     load()
-    aligns = old.declared, new.declared
+    aligns = old.declared, _align_newer(old, new)
     before, after = _traces(old), _traces(new)
     failed = [t for t in new.traces if isinstance(t, Missing) and t.framework in before]
     traces = [_trace(before[f], after[f], aligns, convention) for f in after if f in before]
@@ -55,6 +58,29 @@ def compare(old: Collected, new: Collected, convention: Convention = MATMUL) -> 
 
 def _traces(collected: Collected) -> dict[str, Trace]:
     return {t.framework: t for t in collected.traces if isinstance(t, Trace)}
+
+
+def _align_newer(old: Collected, new: Collected) -> Alignment:
+    """The newer take's rows. Layers whose numbers moved on alone have the rows of the older take, in order: Keras numbers those
+    without a name over all models of a process, so that ``add`` is ``add_1`` in the next test."""
+    was, now = old.declared, new.declared
+    before, after = _group_by_words(old), _group_by_words(new)
+    for series in before.keys() & after.keys():
+        if before[series] != after[series] and len(before[series]) == len(after[series]):
+            for layer, path in zip(before[series], after[series], strict=True):
+                now.set_row(series[0], path, was.layer(series[0], layer))
+    return now
+
+
+def _group_by_words(collected: Collected) -> dict[tuple[str, str], list[str]]:
+    """The layers of a take, by framework and name without the numbers that end its parts, in the order of these."""
+    layers = {(trace.framework, op.layer) for trace in _traces(collected).values() for op in trace.ops}
+    ledgers = (ledger for ledger in collected.ledgers if isinstance(ledger, Ledger))
+    layers |= {(ledger.framework, entry.layer) for ledger in ledgers for entry in ledger.entries}
+    found: dict[tuple[str, str], list[str]] = {}
+    for framework, layer in sorted(layers, key=lambda at: [int(count) for count in _COUNT.findall(at[1])]):
+        found.setdefault((framework, _COUNT.sub("", layer)), []).append(layer)
+    return found
 
 
 def _about_the_pair(old: Collected, new: Collected) -> Iterable[str]:

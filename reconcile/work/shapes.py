@@ -74,14 +74,6 @@ def window(op: Op, axes: int) -> int:
     return prod(kernel * axes if len(kernel) == 1 else kernel)
 
 
-def tensor_given(op: Op, name: str, position: int) -> bool:
-    """Whether the optional tensor ``name`` was given, also for records that leave None arguments out.
-
-    ``position`` is the tensor's index among the inputs if it and all before it are given.
-    """
-    return op.given(name) and len(op.inputs) > position
-
-
 def matrices(op: Op) -> tuple[int, ...]:
     """The shape of input 0, a stack of matrices. Raises UnknownWork for anything else."""
     sizes = shape(op)

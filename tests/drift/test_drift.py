@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -238,3 +239,39 @@ def test_any_single_change_is_found_at_its_layer(whose: str) -> None:
             assert verdict(drift, "x").endswith(f"{ledger.counter} moved, at {change.layer}")
 
     check()
+
+
+def _with_layers(found: Collected, names: dict[str, str]) -> Collected:
+    """The take with other names of layers, and rows for none of them."""
+
+    def rename(one: Any) -> Any:
+        return one._replace(layer=names[one.layer])
+
+    def trace(one: Any) -> Any:
+        return one._replace(ops=tuple(map(rename, one.ops)), layers=tuple(names[layer] for layer in one.layers))
+
+    def ledger(one: Any) -> Any:
+        met = tuple(s._replace(op=rename(s.op)) for s in one.sightings)
+        return one._replace(entries=tuple(map(rename, one.entries)), sightings=met)
+
+    meta = {**found.meta, "layers": []}
+    return replace(found, meta=meta, traces=tuple(map(trace, found.traces)), ledgers=tuple(map(ledger, found.ledgers)))
+
+
+@pytest.mark.parametrize(
+    "later", [("add_2", "add_3", "dense_9"), ("add_1", "add_2", "dense_1"), ("add_9", "add_10", "x.dense_3")]
+)
+def test_the_second_model_of_a_process_is_as_the_first(later: tuple[str, str, str]) -> None:
+    """Keras counts on where a process makes the model again: the same layers have other numbers, and nothing moved."""
+    first = ("add", "add_1", later[2].rpartition("_")[0])
+    places = ("conv", "gru", "dense")
+    old, new = (_with_layers(take(), dict(zip(places, names, strict=True))) for names in (first, later))
+    assert not compare(old, new).moved
+    assert not compare(new, old).moved
+
+
+def test_layers_of_other_names_or_in_other_order_are_no_renumbering() -> None:
+    places = ("conv", "gru", "dense")
+    names = [("a_1", "a_2", "b"), ("a_2", "a_1", "b"), ("c_1", "c_2", "b"), ("a_1", "a_2", "b_c")]
+    old, *others = (_with_layers(take(), dict(zip(places, some, strict=True))) for some in names)
+    assert [compare(old, other).moved for other in others] == [True, True, True]

@@ -18,7 +18,6 @@ from ....work.shapes import (
     n_out,
     out_shape,
     shape,
-    tensor_given,
 )
 
 _SPEC = "onnx.ai/onnx/operators"
@@ -50,7 +49,7 @@ def _conv_integer(op: Op) -> Work:
 def _gemm(op: Op) -> Work:
     # A (M, K), or (K, M) if transA; C may be left out
     k = shape(op)[0 if op.attrs.get("transA", 0) else 1]
-    beta = float(op.attrs.get("beta", 1.0)) if tensor_given(op, "C", 2) else 0.0
+    beta = float(op.attrs.get("beta", 1.0)) if _tensor_given(op, "C", 2) else 0.0
     return dots(n_out(op), k) + scale_product(n_out(op), beta, float(op.attrs.get("alpha", 1.0)))
 
 
@@ -62,13 +61,13 @@ def _einsum(op: Op) -> Work:
 @formula("onnx.Conv", source=f"dense convolution, convolution.py: {_SPEC}/onnx__Conv.html")
 def _conv(op: Op) -> Work:
     # X (B, C, *in), W (M, C/group, *kernel), B (M,)
-    return convolution(n_out(op), taps_torch(shape(op, 1)), bias=tensor_given(op, "B", 2))
+    return convolution(n_out(op), taps_torch(shape(op, 1)), bias=_tensor_given(op, "B", 2))
 
 
 @formula("onnx.ConvTranspose", source=f"transposed convolution, convolution.py: {_SPEC}/onnx__ConvTranspose.html")
 def _conv_transpose(op: Op) -> Work:
     # X (B, C, *in), W (C, M/group, *kernel), B (M,)
-    return transposed_convolution(n_in(op), taps_torch(shape(op, 1)), n_out(op), bias=tensor_given(op, "B", 2))
+    return transposed_convolution(n_in(op), taps_torch(shape(op, 1)), n_out(op), bias=_tensor_given(op, "B", 2))
 
 
 @formula("onnx.MaxPool", source=f"pooling.max_pool, windows clipped to the input: {_SPEC}/onnx__MaxPool.html")
@@ -169,7 +168,7 @@ def _batch_norm(op: Op) -> Work:
 )
 def _layer_norm(op: Op) -> Work:
     n = prod(shape(op)[int(op.attrs.get("axis", -1)) :])
-    return normalization.layer_norm(n_in(op) // n if n else 0, n, weight=True, bias=tensor_given(op, "B", 2))
+    return normalization.layer_norm(n_in(op) // n if n else 0, n, weight=True, bias=_tensor_given(op, "B", 2))
 
 
 @formula("onnx.RMSNormalization", source=f"normalization.rms_norm from axis on: {_SPEC}/onnx__RMSNormalization.html")
@@ -290,3 +289,11 @@ def _recurrent(op: Op) -> Work:
     # ONNX defines a GRU's new state as (1 - z) * n + z * h, one product more than recurrent.py's n + z * (h - n)
     extra = Work(mul=rows * directions * hidden) if kind == "GRU" else Work()
     return layers(name, rows, directions, weights) + extra
+
+
+def _tensor_given(op: Op, name: str, position: int) -> bool:
+    """Whether the optional tensor ``name`` was given, also for records that leave None arguments out.
+
+    ``position`` is the tensor's index among the inputs if it and all before it are given.
+    """
+    return op.given(name) and len(op.inputs) > position

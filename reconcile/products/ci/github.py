@@ -5,10 +5,11 @@ The verdict comes first, then what changed, then everything as ``reconcile check
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ...core.conventions import Convention
-from ...core.escaping import disable_github_links, escape_line, escape_lines
+from ...core.escaping import escape_line, escape_lines
 from ...drift import work_changes
 from ...drift.changes import Change, CounterDrift, Drift
 from ...drift.check import Checked
@@ -73,7 +74,7 @@ def _render(blocks: Iterable[Block]) -> str:
             lines = text.split("\n")
             if isinstance(block, Table):
                 text = "\n".join([*lines[:2], *_cut_lines(lines[2:], TABLE, "rows")])
-            texts.append(text if isinstance(block, Code | Fold) else disable_github_links(text))
+            texts.append(text if isinstance(block, Code | Fold) else _disable_links(text))
     return "\n\n".join(texts) + "\n"
 
 
@@ -156,3 +157,14 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+# Text that GitHub turns into links besides its markup: links, addresses, and names of people and issues.
+_GITHUB_LINK = re.compile(
+    r"(?i:https?|ftp)(?=://)|(?i:mailto|xmpp)(?=:)|(?i:\bwww)(?=\.)|(?<!\w)@(?=\w)|@(?=[\w-]+\.\w)|#(?=\d)|\b(?i:gh)-(?=\d)"
+)
+
+
+def _disable_links(text: str) -> str:
+    """Markdown for a comment on GitHub: an empty HTML comment inside keeps links and mentions inactive."""
+    return _GITHUB_LINK.sub(r"\g<0><!-- -->", text)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import os
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
@@ -16,7 +17,6 @@ from typing import Any, Protocol, TypeVar
 
 from ...core.causes import State
 from ...core.conventions import BUILT_IN, MATMUL, Conventions
-from ...core.user_files import path_exists
 from ...engine.answer import Answer
 from ...engine.settle import Collected, settle
 from ...launch.workers.supervisor import abandon
@@ -150,7 +150,18 @@ def write_lines(schema: int, rows: Mapping[str, Any]) -> str:
 
 def read_rows(path: Path, kind: type[T], again: str = MAKE_GALLERY_AGAIN) -> dict[str, T]:
     """The rows in this file, each of that dataclass; none if there is no such file. Raises UsageError if it cannot be read."""
-    if not path_exists(path):
+    if not _path_exists(path):
         return {}
     shape = Shape(record({"schema": {"const": SCHEMA}, "rows": table(schema_of(kind))}))
     return {name: make(kind, fields) for name, fields in shape.read(path, "the file", again)["rows"].items()}
+
+
+def _path_exists(path: Path) -> bool:
+    """Whether anything exists at this path, even if it cannot be read: reading it says why."""
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError):
+        return True
+    return True
