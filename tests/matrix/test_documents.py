@@ -150,7 +150,8 @@ FILES = {
     r"torchrun .*train\.py": {"train.py": TOGETHER},
     r"reconcile watch .*(train|infer)\.py": {"train.py": TRAIN, "infer.py": TRAIN},
     r"--ncu net\.csv": {"net.py": files(PAGES["kernels.md"])["net.py"], "net.csv": COUNTED},
-    r"reconcile mfu ": files(PAGES["mfu.md"]), r"--torch (deployed:make|lenet:|readme:)": files(PAGES["decode.md"]),
+    r"reconcile mfu ": files(PAGES["mfu.md"]), r"--torch deployed:make": files(PAGES["decode.md"]),
+    r"--torch (lenet|readme):": {path.name: path.read_text() for path in (ROOT / "docs" / "decode").glob("*.*")},
 }  # fmt: skip
 """What a reader of these commands has."""
 MADE = {
