@@ -2,7 +2,7 @@
 
 Everything that the pages link to is laid out in ``build/site`` as it lies in the repository, with what is made of committed data
 (``docs/built.py``), and mkdocs builds it to FOLDER (``build/html``): searchable, and nothing is asked of a network when you read
-it. A link to a file of the sources is its text.
+it. Programs beside a page are files there; a link to a file of the sources is its text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LAID, BUILT = ROOT / "build" / "site", ROOT / "build" / "html"
 TOOLS = ("mkdocs==1.6.1", "mkdocs-material==9.8.1")
 TOP = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 FOLDERS = ("docs", "reports")
-SHOWN = (".md", ".svg", ".png", ".html", ".css", ".csv", ".js", ".json", ".ipynb", ".toml")
+SHOWN = (".md", ".py", ".svg", ".png", ".html", ".css", ".csv", ".js", ".json", ".ipynb", ".toml")
 OUTSIDE = re.compile(
     r"<(?:script|link|img|iframe|source|object)\b[^>]*?\b(?:src|href|data)=[\"']?(?:https?:)?//[^\s>]*"
 )
