@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import islice
 from os import environ
 from threading import Lock, local
 from typing import Any, NamedTuple
@@ -33,6 +34,8 @@ KINDS = {bool: "bool", int: "int", float: "float", str: "str"}
 """Types of arguments that stand in a record, and how a schema calls them."""
 LARGEST = 1 << 63
 """What an ``int`` of a schema is less than."""
+MOST_ARGUMENTS = 64
+"""So many arguments an operator may have; of a kernel with more, tensors come first."""
 RUNNING = ("JITFunction", "Heuristics", "Autotuner", "InterpretedFunction")
 """The classes of Triton that launch a kernel by ``run(*args, grid=, warmup=, **kwargs)``; the outermost is the launch
 (triton/runtime/jit.py, autotuner.py and interpreter.py of 3.1 to 3.9)."""
@@ -147,7 +150,9 @@ def _watch_run(run: Callable[..., Any]) -> Callable[..., Any]:
 
         if is_launching():
             return launch()
-        known = {name: value for name, value in {**given, GRID: grid}.items() if _kind(value)}
+        known = dict(
+            islice(((name, value) for name, value in {GRID: grid, **given}.items() if _kind(value)), MOST_ARGUMENTS)
+        )
         for reader in _readers():
             reader.begin_launch()
         return _as_operator(SPACE, _name(self), known, launch)

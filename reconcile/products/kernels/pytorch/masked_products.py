@@ -2,9 +2,9 @@
 
 Elements of blocks are followed through each program. One is *fixed* if no number from memory decides it: what a masked load fills
 in, what ``tl.where`` puts in another's place, and what these make of others (0 times a weight). A result of a product is *kept*
-if a sum, another product, or a store whose mask lets it through takes it. A product is discarded if a factor is a fixed 0 or its
-result is not kept. What decides an element is found by calling the operation again, with other numbers in place of those from
-memory; where that cannot be told, nothing is discarded.
+if a sum, another product, or a store whose mask lets it through takes it. A product is discarded if a factor is a fixed 0 in a
+block that is not wholly constant, or if its result reaches one of these and is not kept. What decides an element is found by
+calling the operation again, with other numbers in place of those from memory; where that cannot be told, nothing is discarded.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Dot:
 
     def __init__(self, blocks: Any) -> None:
         self.blocks, (*_, (shape, _)) = blocks, blocks
-        self.factors, self.kept = np.full(shape, blocks[0][0][-1]), np.zeros(shape, dtype=bool)
+        self.factors, self.kept, self.is_used = np.full(shape, blocks[0][0][-1]), np.zeros(shape, dtype=bool), False
 
     def count_masked(self) -> int:
         """The multiply-adds that a mask discards."""
-        return int(self.kept.size * self.blocks[0][0][-1] - self.factors[self.kept].sum())
+        return int(self.kept.size * self.blocks[0][0][-1] - self.factors[self.kept | (not self.is_used)].sum())
 
 
 def end_program() -> Iterator[tuple[Any, ...]]:
@@ -78,8 +78,7 @@ def _multiply(dot: Dot, out: Any, first: Any, second: Any, total: Any, *_: Any) 
     out.results = [(dot, np.True_), *getattr(total, "results", ())]
 
 
-def _keep_all(dot: Dot, _: Any, *given: Any) -> None:
-    dot.kept[...] = True
+def _keep_all(_dot: Dot, out: Any, *given: Any) -> None:
     _keep([each for each in given if is_block(each)])
 
 
@@ -90,13 +89,15 @@ def _find_fixed(block: Any) -> Any:
 
 
 def _varies(block: Any) -> Any:
-    return ~(_find_fixed(block) & (block.data == 0))
+    is_constant = getattr(block, "fixed", None) is True
+    return np.broadcast_to(is_constant, block.data.shape) | ~(_find_fixed(block) & (block.data == 0))
 
 
 def _keep(blocks: Sequence[Any], where: Any = np.True_) -> None:
     for block in blocks:
         for dot, reached in getattr(block, "results", ()):
             dot.kept |= reached & where
+            dot.is_used = True
 
 
 def _guard(note: Callable[..., None], *args: Any) -> None:
@@ -157,7 +158,8 @@ def _compute(name: str, out: Any, method: Callable[..., Any], builder: Any, *arg
     if name == RANDOM or not any(map(np.any, fixed)):
         out.fixed = not blocks
     else:
-        out.fixed = all(map(np.all, fixed)) or ~_find_changes(method, builder, args, [~each for each in fixed])
+        is_constant = all(getattr(block, "fixed", not block.dtype.scalar.is_floating()) is True for block in blocks)
+        out.fixed = is_constant or ~_find_changes(method, builder, args, [~each for each in fixed])
     for index, block in enumerate(blocks):
         results = getattr(block, "results", ())
         if results and elementwise and block.data.shape == out.data.shape:

@@ -8,8 +8,9 @@ from typing import Any
 import torch
 
 from ....adapters.pytorch.tracing.groups import is_shared
+from ....adapters.pytorch.tracing.launches import is_launching
 from ....adapters.pytorch.tracing.numpy_crossings import is_data
-from ....adapters.pytorch.tracing.operator_facts import ITEM
+from ....adapters.pytorch.tracing.operator_facts import find_facts
 from ....adapters.pytorch.tracing.records import storage_of
 from ....adapters.pytorch.tracing.seal import (
     CALLED,
@@ -64,6 +65,7 @@ class StepSeal(Seal):
         self._loaded: set[int] = set()  # storages of the program's data
         self._taken = Counter[int]()  # numbers that left by item(), by storage
         self._numbers: set[Any] = set()  # that came in after values left
+        self._steps_leave = False  # whether values left within an optimizer's step, whose numbers are else its settings
 
     def hold_inputs(self, tensors: list[torch.Tensor]) -> None:
         """A model is called with these."""
@@ -73,12 +75,14 @@ class StepSeal(Seal):
     def note_left(self, tensor: Any) -> None:
         """See Seal. The program may compute with its own data as it likes, but not within a model."""
         if isinstance(tensor, torch.Tensor) and (not self.memory or self.recorder.is_within or self._is_made(tensor)):
+            self._steps_leave |= self.recorder.is_stepping
             self.crossings.note_left(tensor, self.layer())
 
     @never_raise
     def note_address(self, tensor: Any) -> None:
-        """The memory of a tensor is asked for. That of weights is, where a program saves them."""
-        if isinstance(tensor, torch.Tensor) and self.memory and not self.recorder.is_weight(storage_of(tensor)[0]):
+        """The memory of a tensor is asked for. That of weights is, where a program saves them, and any by a launch."""
+        saved = isinstance(tensor, torch.Tensor) and self.recorder.is_weight(storage_of(tensor)[0])
+        if self.memory and not saved and not is_launching():
             self.note_left(tensor)
 
     def problems(self) -> list[Problem]:
@@ -92,17 +96,22 @@ class StepSeal(Seal):
         """See Seal."""
         if within:
             return
-        if func._schema.name == ITEM and self._is_made(args[0]):
+        if find_facts(func).takes_number and self._is_made(args[0]):
             key, _ = storage_of(args[0])
             self._taken[key] += 1
             if self._taken[key] == FEW + 1:
                 self.crossings.left.append(self.layer())
-        if self.crossings.left and not self.recorder.is_stepping:
+        if self._may_return:
             self.check_numbers(func, args, kwargs)
         self.check_tensors(func, args, kwargs)
 
     def check_wrapped(self, values: Any, reader: Any) -> None:
         """See Seal: there is no other call."""
+
+    @property
+    def _may_return(self) -> bool:
+        """Whether what comes in may be values that left."""
+        return bool(self.crossings.left) and (self._steps_leave or not self.recorder.is_stepping)
 
     def _is_made(self, tensor: torch.Tensor) -> bool:
         """Whether an operator left it, or it is a model's own."""
@@ -122,7 +131,7 @@ class StepSeal(Seal):
 
     def _note_data(self, tensor: torch.Tensor, found: Any) -> None:
         """The program's data came in, or others into its memory: single numbers, or several."""
-        if self.crossings.left and not self.recorder.is_stepping:
+        if self._may_return:
             if tensor.numel() == 1 and tensor.is_floating_point():
                 self._add_number(found)
             self.crossings.note_lifted(tensor)
