@@ -62,8 +62,8 @@ def find_origin(candidate: Candidate, known: Mapping[str, Environment]) -> str:
 
 def list_versions(model: str, totals: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
     """The other versions of this network, of ``totals``, which are by network and by unit. Two networks are versions of one if
-    the name of one begins with the other's, as ``resnet50`` and ``resnet50_v1_5``."""
-    short = model.rpartition(":")[2]
+    the name of one begins with the other's, as ``resnet50`` and ``resnet50_v1_5``; a library's own name is in any case."""
+    short = model.partition("(")[0].rpartition(":")[2].lower()
     return {
         name: numbers
         for name, numbers in totals.items()

@@ -75,6 +75,7 @@ _FIGURE = re.compile(
 _POWER = re.compile(r"[~≈]?\s*[\d.,]+\s*(?:[eE]\+?|[x×*·]\s*10(?:\^|\*\*))\d{3,}\b.*", re.ASCII)
 """A number with a power of ten of more digits than a count can have."""
 _NEGATIVE = re.compile(r"[-−]\s*[.\d]", re.ASCII)
+_SHARE_OR_RATE = re.compile(r"\s*[\d.,]+.*(%|\b[mh]fu\b|flops?/s|\bper second\b)", re.IGNORECASE)
 _BETWEEN = re.compile(r"\s*(?:[-–—…]|\.{2,3}|\bto\b)\s*")
 
 
@@ -82,6 +83,8 @@ def _refuse(plain: str) -> None:
     """Raise UsageError for a negative number and for a range, which are likelier than others."""
     if _NEGATIVE.match(plain):
         raise UsageError(f"{short(plain)} is negative, but a count is not. Leave out the sign.")
+    if _SHARE_OR_RATE.match(plain[:LONGEST]):
+        raise UsageError(f"{short(plain)} is a utilisation or a rate, not a count: explain it with `reconcile mfu`.")
     ends = _BETWEEN.split(plain[:LONGEST])
     if len(ends) == 2 and all(_FIGURE.fullmatch(end) for end in ends):
         raise UsageError(f"{short(plain)} is a range, but decode looks one number up. Give one of its ends.")

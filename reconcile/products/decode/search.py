@@ -94,6 +94,8 @@ class Decoded:
 NEAR = 10
 SHORT = 4
 """Up to this number of digits, what is no total of a counter or of the work may be a coincidence."""
+LARGE = 900
+"""From here on, in per cent, a difference is printed as a factor: ten times as much."""
 LEAST = 0.01
 """A smaller difference, in per cent, is printed as a number."""
 DIGITS_CUT_OFF = ", its digits cut off and not rounded"
@@ -178,7 +180,10 @@ def describe_distance(target: int, near: Candidate) -> str:
     """``too small by 5.0 %: 3,857,973,248 (3.86 GMACs, ...)``."""
     off = 100 * abs(target - near.value) / near.value if near.value else math.inf
     size = f"{si(near.value, near.unit)}s, " if near.unit else ""
-    share = f"{off:,.0f} %" if off >= 10 else f"{off:.2g} %" if off >= LEAST else f"{abs(target - near.value):,}"
+    share = f"a factor of {target / near.value:,.0f}" if LARGE <= off < math.inf else ""
+    share = (
+        share or f"{off:,.0f} %" if off >= 10 else f"{off:.2g} %" if off >= LEAST else f"{abs(target - near.value):,}"
+    )
     return f"too {'small' if target < near.value else 'large'} by {share}: {near.value:,} ({size}{near.what})"
 
 

@@ -133,9 +133,14 @@ def run_variants(
     """Run the variants beside one framework, on meta; those that the model refuses are left out, and so is every number that the
     network itself has as a whole. The network as it is runs first, as a worker gives up where its first point is refused, and is
     returned with them. Raises UsageError as a run does."""
+
+    def tell(event: Event) -> None:
+        """A form that the network does not have, such as a fused one, is left out and no failure."""
+        progress(replace(event, phase="done") if event.phase == "failed" else event)
+
     asked = replace(request, device="meta", counters=_counters_on_meta(request), training="", context=None)
     points = [Point(request.overrides, request.inputs), *(variant.point for variant in variants)]
-    first, *collected = (there or collect_at)(asked, points, progress, False)
+    first, *collected = (there or collect_at)(asked, points, tell, False)
     own = {c.value for c in candidates([Source("", first)])[0] if c.rank <= WORK}
     ran = [
         Ran(variant, found)

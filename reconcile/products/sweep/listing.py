@@ -56,7 +56,7 @@ def describe_missing(library: str) -> str:
     pin = f"{library}=="
     places = [place for place in environments().values() if not place.counters]  # those of a counter are for that
     name = next((place.name for place in places if any(r.startswith(pin) for r in place.requirements)), "")
-    remedy = f"add --environment {name}" if name else "install it, and give the same command again"
+    remedy = f"add --environment {name}" if name else f"pip install {library}, and give the same command again"
     return f"{library} is not installed in this environment: {remedy}."
 
 

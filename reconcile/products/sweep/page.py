@@ -30,11 +30,11 @@ FACTORY = re.compile(r"(?<=not run: )the factory \S+ raised ")
 
 
 def verdict(one: Finished) -> str:
-    """``reconciled``, or what stands in the way, in a sentence."""
+    """``reconciled`` (``traced`` where no counter ran), or what stands in the way, in a sentence."""
     if not one.outcome["traces"]:
         return "; ".join(_refusals(one))
     if one.exit_code == EXIT_OK:
-        return "; ".join(["reconciled", *_refusals(one)])
+        return "; ".join(["reconciled" if one.outcome["counters"] else "traced", *_refusals(one)])
     why = next(iter(one.outcome["open"]), "") or next((c["reason"] for c in one.outcome["counters"] if c["reason"]), "")
     return {EXIT_UNEXPLAINED: "not reconciled", EXIT_FAILED: "a counter failed"}[one.exit_code] + (
         f": {why}" if why else ""

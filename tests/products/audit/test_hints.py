@@ -58,9 +58,12 @@ def test_a_relative_in_the_table_is_named() -> None:
     assert "among 1 variants and relatives" in said
 
 
-def test_a_version_in_the_zoo_is_named() -> None:
+@pytest.mark.parametrize(
+    "model", ["resnet50", "keras.applications:ResNet50", "keras.applications:ResNet50(classes=1000)"]
+)
+def test_a_version_in_the_zoo_is_named(model: str) -> None:
     """ResNet-50 with its stride in the 3x3 of a block: 4,089,184,256 multiply-adds."""
-    (found,) = hints.add_hints([row(1, "resnet50", "4.09", 3_857_973_248)], {})
+    (found,) = hints.add_hints([row(1, model, "4.09", 3_857_973_248)], {})
     assert "resnet50_v1_5 of the zoo, another version of it, runs 4,089,184,256 MACs (torch)" in found.reason
 
 

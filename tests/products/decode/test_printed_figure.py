@@ -63,6 +63,12 @@ def test_no_number(text: str) -> None:
         figure(text)
 
 
+@pytest.mark.parametrize("text", ["38.5 % MFU", "33%", "0.41 HFU", "312 TFLOPs/s", "480 TFLOPs per second"])
+def test_a_utilisation_is_led_to_the_command_that_explains_it(text: str) -> None:
+    with pytest.raises(UsageError, match="`reconcile mfu`"):
+        figure(text)
+
+
 def test_an_exact_zero_is_a_count() -> None:
     assert (figure("0").digits, figure("0 FLOPs").exact) == (0, True)
 

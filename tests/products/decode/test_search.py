@@ -28,6 +28,13 @@ def test_parameters_doubled_are_no_reading_of_three_digits(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
+    ("times", "said"), [(2, "100 %"), (9, "800 %"), (10, "a factor of 10"), (546, "a factor of 546")]
+)
+def test_from_ten_times_on_a_distance_is_a_factor(times: int, said: str) -> None:
+    assert f" by {said}: " in searching.describe_distance(times * 1000, Candidate(1000, WORK, MAC, "macs"))
+
+
+@pytest.mark.parametrize(
     ("text", "rank", "agrees"),
     [
         ("12M", REPORTED, True),

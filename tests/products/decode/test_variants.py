@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 
 from reconcile.core.records import FLOP, MAC
+from reconcile.engine.settle import Collected
 from reconcile.launch.request import Point, run_request
 from reconcile.launch.user_models import read_inputs
+from reconcile.launch.workers.supervisor import Event
 from reconcile.products.decode import variants
 from reconcile.products.decode.printed_figure import figure
 from reconcile.products.decode.readings import PART, WORK, Candidate
@@ -112,3 +115,14 @@ def test_a_number_that_the_network_itself_has_is_no_variants() -> None:
     assert [one.variant.what for one in ran] == ["with width=12"]
     assert [hit.variant.what for hit in variants.hits(ran, figure(str(5 * 8 * 4)))] == []
     assert [hit.variant.what for hit in variants.hits(ran, figure(str(5 * 8 * 12)))] == ["with width=12"]
+
+
+def test_a_form_that_the_network_does_not_have_is_no_failure() -> None:
+    said: list[Event] = []
+
+    def there(_request: object, _points: object, progress: Callable[[Event], None], _live: bool) -> list[Collected]:
+        progress(Event("torch", "trace~1", "failed"))
+        return [data.source(data.trace(data.product("a", 5, 8, 4)), batch=1).collected]
+
+    variants.run_variants(run_request(torch="net:make"), [], there, said.append)
+    assert [event.phase for event in said] == ["done"]

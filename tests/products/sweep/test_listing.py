@@ -218,7 +218,9 @@ def test_a_library_lists_one_class_per_architecture(folder: Path, monkeypatch: p
         del sys.modules[name]
 
 
-@pytest.mark.parametrize(("name", "remedy"), [("transformers", "install it"), ("timm", r"add --environment timm\.$")])
+@pytest.mark.parametrize(
+    ("name", "remedy"), [("transformers", "pip install transformers"), ("timm", r"add --environment timm\.$")]
+)
 def test_a_library_that_is_not_there(monkeypatch: pytest.MonkeyPatch, name: str, remedy: str) -> None:
     monkeypatch.setattr(listing, "is_there", lambda _name, _paths: False)
     with pytest.raises(UsageError, match=f"^{name} is not installed in this environment: {remedy}"):

@@ -70,6 +70,7 @@ def test_what_a_row_says() -> None:
     assert half[6:] == ["", ""]
     assert gone == ["e", "", "", "", "", "not run: its process was killed", "", ""]
     assert verdict(GONE) == "not run: its process was killed"
+    assert verdict(Finished({**CLEAN.outcome, "counters": []}, COST)) == "traced"  # an audit runs no counter
 
 
 def test_what_ran_in_three_frameworks_names_them() -> None:
