@@ -27,11 +27,11 @@ from .parameter_products import (
     in_indexer,
     output_mixed_with_queries,
     passes_of,
+    was_read,
 )
-from .parameter_products import was_read as met_in
 from .rules import BOOK
 from .table import parts
-from .terms import ATTENTION, HEAD, KINDS, PARAMETER, RECOMPUTED, WEIGHTS, WINDOW, Term
+from .terms import ATTENTION, HEAD, KINDS, LAYER, PARAMETER, RECOMPUTED, WEIGHTS, WHOLE, WINDOW, Term
 from .trace_products import PRODUCTS_ONLY, read_trace
 
 REST = tuple(name for name in COMPONENTS if name not in ("mac", "accumulators"))
@@ -41,8 +41,8 @@ PARAMETER_NOT_READ = (
     "no op of the trace read this parameter: the formula counts it, and nothing shows which work it stands for"
 )
 ONCE = (Cause.RECOMPUTED, "the formula has no term for activations that are computed again")
-Parts = list[tuple[Sighting, "Cause | None"]]
-"""The base of a term and its assumptions, each with its cause."""
+Parts = list[tuple[Sighting, Cause]]
+"""The base of a term and its assumptions, each with its cause; that of a base is for a term that stands for no product."""
 
 
 def bridge(view: View, trace: Trace) -> Bridge:
@@ -73,7 +73,7 @@ class _Terms:
         term, index = self.parts[sighting.op.op]
         key = (str(sighting.op.attrs.get("name", sighting.op.layer)), term.title)
         named = term.cause if index is None else term.assumes[index].cause
-        self.terms.setdefault(key, (term, []))[1].append((sighting, CAUSES[named] if named else None))
+        self.terms.setdefault(key, (term, []))[1].append((sighting, CAUSES[named]))
 
     def items(self) -> list[Item]:
         """All items."""
@@ -106,7 +106,7 @@ class _Terms:
         facts, passes = base.op.attrs, int(base.op.attrs["passes"])
         if term.kind == RECOMPUTED:
             return self._again(base, passes) if passes and self._count_by_rule(base) else []
-        if term.cause:
+        if term.kind in (LAYER, WHOLE):
             return [self._make_item([base], passes, (), cause)] if self._count_by_rule(base) else []
         if not any(self._whole(sighting) for sighting, _ in term_parts):
             return []
@@ -123,22 +123,7 @@ class _Terms:
             ops = frozen  # the weights that are trained beside them, such as adapters, are no weights of the formula
         self.claimed.update(op.id for op in ops)
         if term.kind == PARAMETER and not ops:
-            if not any(self._count_by_rule(sighting) for sighting in everything):
-                return []
-            if facts["name"] in self.of.balanced_experts:  # an expert that no token chose
-                counted = self._count_by_rule(base).mac
-                cause = cause_of(facts, counted, 0, self.of.balanced_experts, self.of.partial_experts)
-                parts = [(base, cause), *term_parts[1:]]
-                return [self._make_item([part], passes, (), why) for part, why in parts if self._count_by_rule(part)]
-            if facts["name"] in self.of.partial_experts:
-                return [self._make_item(everything, passes, (), Cause.ALL_EXPERTS_COUNTED)]
-            if not met_in(facts, self.of.ran):
-                shown = facts["name"] in self.of.unread
-                why, gap = (Cause.PARAMETERS_NOT_READ, "") if shown else (None, PARAMETER_NOT_READ)
-                return [self._make_item(everything, passes, (), why, gap=gap)]
-            why = Cause.LOOKUP_AS_PRODUCT if facts["embedding"] else Cause.PARAMETERS_AS_PRODUCTS
-            why = Cause.TOKENS_ASSUMED if output_mixed_with_queries(facts, self.of.tied) else why
-            return [self._make_item(everything, passes, (), why)]
+            return self._compare_unmultiplied(term_parts, passes)
         forward = self.of.forward(ops)
         taken = self._count_parts(everything, forward)
         windowed = not taken and term.kind == ATTENTION and forward == term.count(dict(facts, **WINDOW.facts(facts)))
@@ -153,7 +138,9 @@ class _Terms:
         items: list[Item] = []
         for seen, phases in passes_of(term.kind, passes):
             part = [op for op in ops if op.phase in phases]
-            items.append(self._compare_term(term.kind, sightings, seen, part, ops, only, windowed))
+            why = self._why_differs(term.kind, sightings, seen, part, ops)
+            why = Cause.ATTENTION_WINDOWED if windowed and why is Cause.FORMULA_DIFFERS else why
+            items.append(self._make_item(sightings, seen, part, why, only=only))
         if holds:
             items += [
                 self._make_item([s], passes, (), why) for s, why in more if self._count_by_rule(s) and s not in halved
@@ -165,6 +152,27 @@ class _Terms:
             if op.phase not in covered:
                 items.append(self._make_uncounted(op, "of a phase that the formula leaves out"))
         return items
+
+    def _compare_unmultiplied(self, term_parts: Parts, passes: int) -> list[Item]:
+        """A parameter that no product reads, with the reason why the formula counts it."""
+        (base, _), *assumed = term_parts
+        facts, gap = base.op.attrs, ""
+        if facts["name"] in self.of.balanced_experts:  # an expert that no token chose
+            why = cause_of(facts, self._count_by_rule(base).mac, 0, self.of.balanced_experts, self.of.partial_experts)
+            parts = [(base, why), *assumed]
+            return [self._make_item([part], passes, (), cause) for part, cause in parts if self._count_by_rule(part)]
+        if facts["name"] in self.of.partial_experts:
+            cause: Cause | None = Cause.ALL_EXPERTS_COUNTED
+        elif not was_read(facts, self.of.ran):
+            cause = Cause.PARAMETERS_NOT_READ if facts["name"] in self.of.unread else None
+            gap = "" if cause else PARAMETER_NOT_READ
+        elif output_mixed_with_queries(facts, self.of.tied):
+            cause = Cause.TOKENS_ASSUMED
+        else:
+            cause = Cause.LOOKUP_AS_PRODUCT if facts["embedding"] else Cause.PARAMETERS_AS_PRODUCTS
+        everything = [sighting for sighting, _ in term_parts]
+        counts = any(self._count_by_rule(sighting) for sighting in everything)
+        return [self._make_item(everything, passes, (), cause, gap=gap)] if counts else []
 
     def _again(self, term: Sighting, passes: int) -> list[Item]:
         """A forward pass that the formula assumes to be recomputed, beside the products that were recomputed."""
@@ -193,33 +201,25 @@ class _Terms:
             return [op for op in free if op.id in self.of.read and not in_image_encoder(op, term.attrs)]
         return [op for op in free if self.of.kind_of(op) == kind]
 
-    def _compare_term(
-        self,
-        kind: str,
-        sightings: list[Sighting],
-        seen: int,
-        part: list[Op],
-        ops: list[Op],
-        only: tuple[str, ...],
-        windowed: bool,
-    ) -> Item:
-        """A term beside the products of some phases, with the reason why they differ; ``windowed`` if windows of keys ran."""
+    def _why_differs(
+        self, kind: str, sightings: list[Sighting], seen: int, part: list[Op], ops: list[Op]
+    ) -> Cause | None:
+        """Why a term is not the products of some phases, ``part`` of all that it stands for; None if it is."""
         counted, ran = sum((self._count_by_rule(s).mac for s in sightings), 0) * seen, self.of.sum(part).mac
+        if counted == ran:
+            return None
         whole = sum(self._whole(s).mac for s in sightings) * seen
-        cause = None
-        if counted != ran:
-            cause = Cause.ATTENTION_WINDOWED if windowed else Cause.FORMULA_DIFFERS
-            frozen = [op for op in ops if op.id in self.of.frozen]
-            left = self.of.forward(frozen) - self.of.sum([op for op in part if op.id in self.of.frozen]).mac
-            if part and whole == ran:
-                cause = Cause.LOCAL_PARAMETERS
-            elif ops and whole - ran == left:
-                cause = Cause.FROZEN_NOT_DISCOUNTED
-            elif not part and ops:
-                cause = Cause.BACKWARD_ASSUMED
-            elif kind == PARAMETER:
-                cause = cause_of(sightings[0].op.attrs, counted, ran, self.of.balanced_experts, self.of.partial_experts)
-        return self._make_item(sightings, seen, part, cause, only=only)
+        frozen = [op for op in ops if op.id in self.of.frozen]
+        left = self.of.forward(frozen) - self.of.sum([op for op in part if op.id in self.of.frozen]).mac
+        if part and whole == ran:
+            return Cause.LOCAL_PARAMETERS
+        if ops and whole - ran == left:
+            return Cause.FROZEN_NOT_DISCOUNTED
+        if not part and ops:
+            return Cause.BACKWARD_ASSUMED
+        if kind == PARAMETER:
+            return cause_of(sightings[0].op.attrs, counted, ran, self.of.balanced_experts, self.of.partial_experts)
+        return Cause.FORMULA_DIFFERS
 
     def _make_item(
         self,
@@ -262,21 +262,19 @@ class _Terms:
         return items
 
     def _why(self, op: Op) -> tuple[Cause, str]:
+        """Why the formula has no term for a product: the first of these that holds."""
         if op.phase == RECOMPUTATION:
             return ONCE
-        if self.of.weights and in_image_encoder(op, self.of.weights[0]):
-            return Cause.VISION_LEFT_OUT, "the formula has no term for this product of the encoder of images"
-        if in_indexer(op):
-            return Cause.INDEXER_LEFT_OUT, "the formula has no term for this product of the indexer"
-        if op.id in self.of.routers:
-            return Cause.OP_NOT_COUNTED, "the formula has no term for the router"
-        if op.id in self.of.read:
-            if not self.of.layer[op.id] and not self.of.pictures:
-                return (
-                    Cause.HEAD_LEFT_OUT,
-                    "the formula has no term for the weight of this product, which is outside of the layers",
-                )
-            return Cause.OP_NOT_COUNTED, "the formula has no term for the weight of this product"
-        if self.of.attends(op):
-            return Cause.ATTENTION_LEFT_OUT, "the formula has no term for products that read no weight"
-        return Cause.OP_NOT_COUNTED, "the formula has no term for a product without a weight that is not attention's"
+        of, missed = self.of, Cause.OP_NOT_COUNTED
+        in_encoder, reads = bool(of.weights) and in_image_encoder(op, of.weights[0]), op.id in of.read
+        outside = reads and not of.layer[op.id] and not of.pictures
+        reasons = (
+            (in_encoder, Cause.VISION_LEFT_OUT, "this product of the encoder of images"),
+            (in_indexer(op), Cause.INDEXER_LEFT_OUT, "this product of the indexer"),
+            (op.id in of.routers, missed, "the router"),
+            (outside, Cause.HEAD_LEFT_OUT, "the weight of this product, which is outside of the layers"),
+            (reads, missed, "the weight of this product"),
+            (of.attends(op), Cause.ATTENTION_LEFT_OUT, "products that read no weight"),
+            (True, missed, "a product without a weight that is not attention's"),
+        )
+        return next((cause, f"the formula has no term for {what}") for holds, cause, what in reasons if holds)

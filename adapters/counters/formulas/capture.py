@@ -17,24 +17,10 @@ from ...shared import nested
 from ...shared.refusal import BeyondCounter
 from .. import make_ledger
 from .config_fields import FIELDS
-from .configured.image_models import ImageModel, ImageTextModel
-from .configured.packed_documents import WHOLE_TYPE, Documents
-from .model_facts import (
-    find_unshared_parameter,
-    has_indexer,
-    has_tied_table,
-    head_path,
-    layer_kinds,
-    layer_paths,
-    matrices,
-    other_matrix,
-    parameters,
-    parameters_of_layer,
-    read_configuration,
-    stacks,
-)
+from .configured.described_model import FACTS
+from .model_facts import read_configuration, read_module
 from .table import FORMULAS, parts
-from .terms import ALL_EXPERTS, ATTENTION, HEAD, PARAMETER, WHOLE, Formula, Term, count_of
+from .terms import ALL_EXPERTS, ATTENTION, HEAD, LAYER, PARAMETER, WHOLE, Formula, Term, count_of
 
 Place = tuple[str, dict[str, Any]]
 """Where a term is, and its facts there."""
@@ -78,52 +64,33 @@ class Read(NamedTuple):
         facts: What the configuration, the inputs and the weights say, by the letters and words that formulas use.
         layers: The paths of the layers in order, those of an encoder and a decoder one after another; empty if they are not
             known.
-        weights: Every parameter once, with its facts (model_facts.py, ``parameters``).
-        windows: The window of each layer, in keys; 0 for one that sees all of them.
-        linear: For each layer, whether it has linear attention in place of attention.
-        head: The path of the last module outside of the layers that holds a weight of V x h; '' if none does.
+        places: Where terms are, by their kind: at every parameter, at the head, once, or, as those of ``LAYER``, in every layer.
     """
 
     device: str
     versions: dict[str, str]
     facts: dict[str, Any]
     layers: list[str]
-    weights: list[dict[str, Any]]
-    windows: list[int]
-    linear: list[bool]
-    head: str
+    places: dict[str, list[Place]]
 
 
 def _read_model(model: TorchModel) -> Read:
     module = model.build(model.device)
-    sizes = (module.images, module.tokens) if isinstance(module, ImageModel) else None
     inputs = list(model.example(model.device))
-    batch, steps = sizes or size_of(inputs)
-    config = getattr(module, "config", None)
-    facts = read_configuration(config)
-    facts["whole"] = getattr(module, WHOLE_TYPE, facts["whole"])
-    facts["elements"] = elements_of(module, model, inputs)
-    if isinstance(module, Documents):
-        facts["lengths"] = list(module.lengths)
-    if isinstance(module, ImageModel):
-        facts.update(pictures=True, text=module.text)
-    if isinstance(module, ImageTextModel):
-        layout = module.layout
-        facts.update(vision=list(module.vision), pixels=list(layout.pixels))
-        facts.update(images=layout.images, taken=layout.images * layout.tokens)
+    config, described = getattr(module, "config", None), getattr(module, FACTS, {})
+    batch, steps = (described["B"], described["T"]) if "B" in described else size_of(inputs)
+    facts = {**read_configuration(config), "elements": elements_of(module, model, inputs)}
     facts.update(B=batch, T=steps, tokens=batch * steps, training=bool(model.training), context=model.context or 0)
-    facts["evenly"] = any(getattr(child, "evenly", False) for child in module.modules())
-    layers = stacks(module, config) if facts["sides"] else layer_paths(module, facts["L"]) if "L" in facts else []
-    weights = parameters(module, facts, layers)
-    last = parameters_of_layer(weights, layers[-1]) if layers else []
-    facts["unshared"] = find_unshared_parameter(weights)
-    facts.update(
-        tied=has_tied_table(weights), beyond=other_matrix(weights, facts), last=any(weight["routed"] for weight in last)
-    )
-    if layers and {"h", "f"} <= set(facts):
-        facts["m"] = matrices(parameters_of_layer(weights, layers[0]), dict(facts))
-    windows, linear = layer_kinds(config, len(layers))
-    return Read(model.device, versions(module), facts, layers, weights, windows, linear, head_path(weights, facts))
+    facts.update(described)
+    inside, weights, whole = read_module(module, config, facts)
+    facts.update(whole)
+    places: dict[str, list[Place]] = {
+        PARAMETER: [(weight["owners"][0], {**facts, **weight}) for weight in weights],
+        HEAD: [(facts["head"], facts)],
+        WHOLE: [("", facts)],
+        LAYER: [(own["layer"], {**facts, **own}) for own in inside],
+    }
+    return Read(model.device, versions(module), facts, [own["layer"] for own in inside], places)
 
 
 def capture(counter: str, model: TorchModel) -> Ledger:
@@ -135,33 +102,19 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     if model.context and not formula.cache and any(term.kind == ATTENTION for term in formula.terms):
         raise BeyondCounter("its source counts whole sequences and has no term for a cache: give --pass prefill")
     read = model.once("formulas", lambda: _read_model(model))
-    facts, layers, weights = dict(read.facts), read.layers, read.weights
-    _applies(formula, facts, layers)
-    places: dict[str, list[Place]] = {
-        PARAMETER: [(weight["owners"][0], dict(facts, **weight)) for weight in weights],
-        HEAD: [(read.head, facts)],
-        WHOLE: [("", facts)],
-    }
-    inside: list[Place] = []
-    for i, layer in enumerate(layers):
-        mine = parameters_of_layer(weights, layer)
-        moe, chooses = any(weight["routed"] for weight in mine), has_indexer(mine)
-        own_facts = dict(facts, layer=layer, index=i, window=read.windows[i], linear=read.linear[i])
-        inside.append((layer, dict(own_facts, moe=moe, indexed=chooses)))
+    _applies(formula, read.facts, read.layers)
     parted = list(parts(name).items())
-    if PARAMETER not in [
-        term.kind for term in formula.terms
-    ]:  # it counts nothing, and shows which products read a weight
-        nothing = Term(PARAMETER, lambda facts: 0, "", "", passes=(0, 0))
+    if all(term.kind != PARAMETER for term in formula.terms):
+        nothing = Term(PARAMETER, lambda facts: 0, "", passes=(0, 0))  # it shows which products read a weight
         parted = [(f"{name}/{PARAMETER}", (nothing, None))] + parted
     sightings: list[Sighting] = []
     entries: dict[str, Entry] = {}
     for op, (term, index) in parted:
-        for layer, own_facts in places.get(term.kind, inside):
+        for layer, own_facts in read.places.get(term.kind, read.places[LAYER]):
             passes = term.passes[1 if model.training else 0]
             if term.kind == PARAMETER and model.training and not own_facts["trainable"]:
                 passes = min(passes, formula.frozen)
-            attrs: dict[str, Any] = dict(own_facts, passes=passes, layers=layers)
+            attrs: dict[str, Any] = dict(own_facts, passes=passes, layers=read.layers)
             entry = f"{layer}|{term.title}"
             record = Op(
                 f"term{len(sightings)}", op, layer, (), (Tensor(tuple(own_facts.get("shape", ())), "float32"),), attrs

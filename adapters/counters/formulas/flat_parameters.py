@@ -19,7 +19,7 @@ FLAT = "_param_infos"
 
 class Held(NamedTuple):
     """A parameter: the modules that hold it under a name, its shape, and how many elements this rank has. ``padding`` are those
-    of a flat tensor that are of none."""
+    of a flat tensor that are of none: no module holds them."""
 
     owners: list[tuple[torch.nn.Module, str]]
     shape: list[int]
@@ -38,7 +38,7 @@ def is_flat(value: Any) -> bool:
 
 
 def pieces(value: Any) -> list[Held]:
-    """The parameters of a flat tensor. A tensor that has all of them gives the whole of each."""
+    """The parameters of a flat tensor, and its padding. A tensor that has all of them gives the whole of each."""
     shapes = [[int(n) for n in shape] for shape in value._shapes]
     parts = list(getattr(value, "_shard_param_infos", ()))
     sizes = [math.prod(shape) for shape in shapes]
@@ -51,12 +51,8 @@ def pieces(value: Any) -> list[Held]:
             if (other.prim_module, other.prim_param_name) == owners[0]:
                 owners.append((other.module, other.param_name))
         found.append(Held(owners, shape, size))
-    return found
-
-
-def padded_elements(value: Any) -> int:
-    """How many elements of a flat tensor are of no parameter."""
-    return int(value.numel()) - sum(part.numel for part in pieces(value))
+    more = int(value.numel()) - sum(sizes)
+    return found + [Held([], [more], more, padding=True)] * (more > 0)
 
 
 def views(module: torch.nn.Module) -> dict[tuple[int, str], list[int]]:

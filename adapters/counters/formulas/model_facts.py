@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from .config_fields import FIELDS
-from .flat_parameters import Held, is_flat, padded_elements, pieces, plain, views
+from .flat_parameters import Held, is_flat, pieces, plain, views
 from .terms import EXPERT
 
 INDEX = "indexer"
@@ -19,15 +19,15 @@ STACKS = ("num_layers", "num_decoder_layers", "num_hidden_layers", "encoder_laye
 SWITCH = "switch_transformers"
 """Its router chooses one expert, and no field says so (arXiv:2101.03961 section 2.1)."""
 OFFSET = 2
-"""Rows that a table of positions has more than positions: OPT's starts at 2."""
+"""Rows that a table of positions has more than positions: OPT's and BART's start at 2."""
 
 
 def read_configuration(config: Any) -> dict[str, Any]:
     """The facts that the configuration states; what it leaves out has the default of its library."""
+    found = {name: getattr(config, name, None) for names in FIELDS.values() for name in names}
     facts: dict[str, Any] = {}
     for fact, names in FIELDS.items():
-        values = [getattr(config, name, None) for name in names]
-        stated = [value for value in values if isinstance(value, int)]
+        stated = [found[name] for name in names if isinstance(found[name], int)]
         if stated:
             facts[fact] = stated[0]
     if "n" in facts and "h" in facts:
@@ -42,32 +42,86 @@ def read_configuration(config: Any) -> dict[str, Any]:
         facts.update(dqk=facts["d"], dv=facts["d"])
     if "f" in facts:
         facts.setdefault("fe", facts["f"])
-    if getattr(config, "intermediate_size_mlp", None) is not None:
+    if found["intermediate_size_mlp"] is not None:
         # Llama 4 states the width of an expert there, and none of the shared one.
         facts.update(fe=config.intermediate_size, ns=1)
-    if getattr(config, "model_type", "") == SWITCH:
-        facts["a"] = 1
-    facts["stated"] = sorted(
-        name for names in FIELDS.values() for name in names if getattr(config, name, None) is not None
-    )
     kind = getattr(config, "model_type", "")
-    facts.update(model_type=kind, whole=kind, config_class=type(config).__name__, moe=False)
-    facts["windows"] = sliding = "sliding_attention" in (getattr(config, "layer_types", None) or ()) or bool(
-        getattr(config, "sliding_window", None) and getattr(config, "use_sliding_window", True)
-    )
+    if kind == SWITCH:
+        facts["a"] = 1
     window = getattr(config, "sliding_window", None)
-    facts["sides"] = bool(getattr(config, "is_encoder_decoder", False))
-    facts.update(sliding=window if isinstance(window, int) else 0, windowless=sliding and not isinstance(window, int))
-    return facts
+    windows = "sliding_attention" in _kinds_of_layers(config) or bool(window and _uses_windows(config))
+    is_number = isinstance(window, int)
+    return {
+        **facts,
+        "stated": sorted(name for name, value in found.items() if value is not None),
+        "model_type": kind,
+        "whole": kind,
+        "config_class": type(config).__name__,
+        "moe": False,
+        "sides": bool(getattr(config, "is_encoder_decoder", False)),
+        "windows": windows,
+        "sliding": window if is_number else 0,
+        "windowless": windows and not is_number,
+    }
 
 
-def layer_kinds(config: Any, number: int) -> tuple[list[int], list[bool]]:
-    """The window of each layer, in keys, 0 for one that sees all of them; and whether it has linear attention in place of it."""
-    stated = [str(kind) for kind in getattr(config, "layer_types", None) or ()]
+def _kinds_of_layers(config: Any) -> list[str]:
+    return [str(kind) for kind in getattr(config, "layer_types", None) or ()]
+
+
+def _uses_windows(config: Any) -> bool:
+    return bool(getattr(config, "use_sliding_window", True))
+
+
+def read_layers(config: Any, weights: list[dict[str, Any]], layers: list[str]) -> list[dict[str, Any]]:
+    """The facts of each layer: its window in keys, 0 if it sees all of them; whether it has linear attention in place of
+    attention, experts, and an indexer."""
     window = getattr(config, "sliding_window", None)
-    keys = window if isinstance(window, int) and getattr(config, "use_sliding_window", True) else 0
-    kinds = ((stated or ["sliding"] * number) + [""] * number)[:number]
-    return [keys if "sliding" in kind else 0 for kind in kinds], ["linear" in kind for kind in kinds]
+    keys = window if isinstance(window, int) and _uses_windows(config) else 0
+    kinds = (_kinds_of_layers(config) or ["sliding"] * len(layers)) + [""] * len(layers)
+    found = []
+    for index, (layer, kind) in enumerate(zip(layers, kinds, strict=False)):
+        own = parameters_of_layer(weights, layer)
+        found.append(
+            {
+                "layer": layer,
+                "index": index,
+                "window": keys if "sliding" in kind else 0,
+                "linear": "linear" in kind,
+                "moe": any(weight["routed"] for weight in own),
+                "indexed": any(INDEX in weight["name"].split(".") for weight in own),
+            }
+        )
+    return found
+
+
+def read_module(
+    module: torch.nn.Module, config: Any, facts: dict[str, Any]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], dict[str, Any]]:
+    """The facts of each layer (none if they are not known), those of each parameter, and what the parameters say together.
+
+    The latter: whether a table of nn.Embedding is ``tied``, another module's weight as well; the ``head``, which is the last
+    module outside of the layers that holds a weight of V x h; ``beyond``, the first matrix there that is neither a table nor as
+    large as the head; a parameter of experts that are ``unshared``; whether the ``last`` layer has experts; and ``m``, the
+    matrices of a feed-forward. '' stands for none.
+    """
+    layers = stacks(module, config) if facts["sides"] else layer_paths(module, facts["L"]) if "L" in facts else []
+    weights = parameters(module, facts, layers)
+    inside = read_layers(config, weights, layers)
+    wide = [facts.get("V"), facts.get("h")]
+    outside = [w for w in weights if not w["inside"]]
+    heads = [w["owners"][-1] for w in outside if w["shape"] == wide]
+    others = [w["name"] for w in outside if not w["embedding"] and len(w["shape"]) > 1 and w["shape"] != wide]
+    together = {
+        "tied": any(w["embedding"] and len(w["owners"]) > 1 for w in weights),
+        "head": heads[-1] if heads else "",
+        "beyond": others[0] if others else "",
+        "unshared": find_unshared_parameter(weights),
+        "last": bool(inside) and inside[-1]["moe"],
+    }
+    if layers and {"h", "f"} <= set(facts):
+        together["m"] = matrices(parameters_of_layer(weights, layers[0]), facts)
+    return inside, weights, together
 
 
 def layer_paths(module: torch.nn.Module, number: int) -> list[str]:
@@ -108,13 +162,10 @@ def parameters(module: torch.nn.Module, facts: dict[str, Any], layers: list[str]
                 continue
             if id(value) not in found:
                 shape = shapes.get((id(owner), name), [int(n) for n in value.shape])
-                parts = [Held([(owner, name)], shape, int(value.numel()))]
-                if is_flat(value):
-                    more = padded_elements(value)
-                    parts = pieces(value) + [Held([(owner, name)], [more], more, padding=True)] * (more > 0)
-                found[id(value)] = value, parts
-            elif not is_flat(value):
-                found[id(value)][1][0].owners.append((owner, name))
+                found[id(value)] = value, pieces(value) if is_flat(value) else [Held([], shape, int(value.numel()))]
+            for part in found[id(value)][1]:
+                if not (is_flat(value) and part.owners):
+                    part.owners.append((owner, name))
     return [_facts(paths, shapes, value, facts, layers, part) for value, parts in found.values() for part in parts]
 
 
@@ -129,8 +180,9 @@ def _facts(
     """One parameter, which ``value`` is, or is a part of."""
     owners, shape, numel, padding = held
     owner, name = owners[0]
-    path, experts = paths[owner], facts.get("E", 0)
-    table = any(_is_table(*each) for each in owners)
+    path, experts, positions = paths[owner], facts.get("E", 0), facts.get("positions", math.inf)
+    table = any(isinstance(each, torch.nn.Embedding) and held_as == "weight" for each, held_as in owners)
+    rows = shape[0] if shape else 0
     in_list = re.search(r"(^|\.)experts\.(expert_)?\d+(\.|$)", path) is not None
     stacked = path.rpartition(".")[2] == "experts"  # the matrices of all experts are one parameter, and their biases
     of_each = (len(shape) == 3 or (stacked and len(shape) == 2)) and shape[0] == experts > 1
@@ -144,9 +196,9 @@ def _facts(
         "part": shape if local is None else [int(n) for n in local.shape],
         "trainable": bool(value.requires_grad),
         "owners": [paths[each] for each, _ in owners],
-        "kinds": [_kind(each) for each, _ in owners],
+        "kinds": ["Linear" if isinstance(each, torch.nn.Linear) else type(each).__name__ for each, _ in owners],
         "embedding": table,
-        "positions": table and bool(layers) and _positions(shape[0], facts),
+        "positions": table and bool(layers) and 0 <= rows - positions <= OFFSET and rows != facts.get("V"),
         "inside": any(path == layer or path.startswith(layer + ".") for layer in layers),
         "block_norm": path.rpartition(".")[0] in layers and all(len(other) < 2 for other in beside),
         "expert": re.search(EXPERT, path + ".") is not None or (stacked and len(shape) == 3) or of_each,
@@ -155,20 +207,6 @@ def _facts(
         "E": experts,
         "a": facts.get("a", 0),
     }
-
-
-def _is_table(owner: torch.nn.Module, name: str) -> bool:
-    return isinstance(owner, torch.nn.Embedding) and name == "weight"
-
-
-def _kind(owner: torch.nn.Module) -> str:
-    """The name of a module's class; a class made of Linear is one."""
-    return "Linear" if isinstance(owner, torch.nn.Linear) else type(owner).__name__
-
-
-def _positions(rows: int, facts: dict[str, Any]) -> bool:
-    """Whether a table with this number of rows is a table of positions."""
-    return "positions" in facts and 0 <= rows - facts["positions"] <= OFFSET and rows != facts.get("V")
 
 
 def parameters_of_layer(weights: list[dict[str, Any]], layer: str) -> list[dict[str, Any]]:
@@ -182,11 +220,8 @@ def matrices(weights: list[dict[str, Any]], facts: dict[str, Any]) -> int:
     Where attention is as wide as the feed-forward (GLM-4.5: 96 heads of 128, f = 12,288), a matrix of a module of attention is no
     part of it.
     """
-    h, f, routed = (
-        facts["h"],
-        facts["f"],
-        [w for w in weights if w["routed"] and len(w["shape"]) > 1 and not w["name"].endswith("bias")],
-    )
+    h, f = facts["h"], facts["f"]
+    routed = [w for w in weights if w["routed"] and len(w["shape"]) > 1 and not w["name"].endswith("bias")]
     if routed:
         return sum(math.prod(weight["shape"]) for weight in routed) // (h * facts["fe"] * facts["E"])
     flat = [w for w in weights if len(w["shape"]) > 1 and h in w["shape"] and {f, 2 * f} & set(w["shape"][-2:])]
@@ -195,31 +230,8 @@ def matrices(weights: list[dict[str, Any]], facts: dict[str, Any]) -> int:
     return sum(math.prod(weight["shape"]) for weight in flat) // (h * f)
 
 
-def head_path(weights: list[dict[str, Any]], facts: dict[str, Any]) -> str:
-    """The last module outside of the layers that holds a weight of V x h; '' if none does."""
-    wide = [w for w in weights if not w["inside"] and w["shape"] == [facts.get("V"), facts.get("h")]]
-    return str(wide[-1]["owners"][-1]) if wide else ""
-
-
-def has_tied_table(weights: list[dict[str, Any]]) -> bool:
-    """Whether a table of nn.Embedding is another module's weight as well."""
-    return any(w["embedding"] and len(w["owners"]) > 1 for w in weights)
-
-
 def find_unshared_parameter(weights: list[dict[str, Any]]) -> str:
     """The first parameter of several experts whose active number nothing states; '' if there is none."""
     held = [weight for weight in weights if weight["expert"] and not weight["routed"]]
     several = len({re.sub(EXPERT, "", w["name"]) for w in held}) < len(held) or any(len(w["shape"]) == 3 for w in held)
     return str(held[0]["name"]) if several else ""
-
-
-def has_indexer(weights: list[dict[str, Any]]) -> bool:
-    """Whether one of these parameters is an indexer's."""
-    return any(INDEX in weight["name"].split(".") for weight in weights)
-
-
-def other_matrix(weights: list[dict[str, Any]], facts: dict[str, Any]) -> str:
-    """The first matrix outside of the layers that is neither a table nor as large as the head; '' if there is none."""
-    wide = [facts.get("V"), facts.get("h")]
-    own = [w for w in weights if not (w["inside"] or w["embedding"]) and len(w["shape"]) > 1 and w["shape"] != wide]
-    return str(own[0]["name"]) if own else ""

@@ -18,8 +18,7 @@ from math import prod
 from typing import Any
 
 from ....core.causes import Cause
-from ....core.records import BACKWARD, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Op, Shape, Trace
-from ....work import known_part
+from ....core.records import BACKWARD, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Op, Shape, Tensor
 from ..bridge import by_layer, sum_of
 from .terms import ATTENTION, EXPERT, INDEXER, SCORES
 
@@ -30,17 +29,13 @@ IN_PROJECTION = "in_proj_weight"
 """Three weights of nn.MultiheadAttention in one, which are read apart where queries and keys are those of different tokens."""
 
 
-def products(trace: Trace) -> list[Op]:
-    """The ops that have multiply-adds."""
-    return [op for op in trace.ops if known_part(op).work.mac]
-
-
 def forward_macs(ops: Iterable[Op]) -> int:
     """The multiply-adds of the forward pass."""
     return sum_of([op for op in ops if op.phase == FORWARD]).mac
 
 
-def _key(shape: Shape) -> tuple[int, ...]:
+def key_of(shape: Shape) -> tuple[int, ...]:
+    """A shape without dimensions of 1, in any order of the others."""
     return tuple(sorted(n for n in shape or () if n is not None and n != 1))
 
 
@@ -50,28 +45,31 @@ def _shapes(facts: Facts) -> set[tuple[int, ...]]:
     shapes: list[Sequence[int]] = [facts["shape"], facts.get("part", facts["shape"])]
     if facts.get("apart"):
         shapes += [[facts["shape"][0] * n // 3, facts["shape"][1]] for n in (1, 2)]
-    return {_key(tuple(shape[cut:])) for shape in shapes for cut in ((0, 1) if facts["routed"] else (0,))}
+    return {key_of(tuple(shape[cut:])) for shape in shapes for cut in ((0, 1) if facts["routed"] else (0,))}
 
 
-def _scopes(facts: Facts) -> Iterable[str]:
+def scopes_of(facts: Facts) -> Iterable[str]:
     """The modules that hold the parameter, then the modules around these."""
     owners: list[str] = facts["owners"]
     return (*owners, *(owner.rpartition(".")[0] for owner in owners))
 
 
+def _have_shape(tensors: Iterable[Tensor], facts: Facts) -> bool:
+    """Whether one of these tensors has the parameter's shape."""
+    shapes = _shapes(facts)
+    return any(key_of(tensor.shape) in shapes for tensor in tensors)
+
+
 def reads_parameter(op: Op, facts: Facts) -> bool:
     """Whether an op reads this parameter, or makes its gradient."""
-    tensors = {WEIGHT_GRADIENT: op.outputs, BACKWARD: (*op.inputs, *op.outputs)}.get(op.phase, op.inputs)
-    shapes = _shapes(facts)
-    return any(_key(tensor.shape) in shapes for tensor in tensors)
+    both = (*op.inputs, *op.outputs)
+    return _have_shape({WEIGHT_GRADIENT: op.outputs, BACKWARD: both}.get(op.phase, op.inputs), facts)
 
 
 def _set_phase(op: Op, facts: Facts) -> Op:
     """The product with its gradient's phase, where the trace says of the backward pass alone: one that takes the parameter makes
     the input's gradient, and one that gives a tensor of its shape makes its own. Both at once leaves it open."""
-    takes, gives = (
-        any(_key(tensor.shape) in _shapes(facts) for tensor in tensors) for tensors in (op.inputs, op.outputs)
-    )
+    takes, gives = (_have_shape(tensors, facts) for tensors in (op.inputs, op.outputs))
     if op.phase != BACKWARD or takes == gives:
         return op
     return op._replace(phase=INPUT_GRADIENT if takes else WEIGHT_GRADIENT)
@@ -110,10 +108,10 @@ def as_unsharded(facts: Facts) -> Facts:
     return facts if whole == facts.get("numel") else dict(facts, numel=whole)
 
 
-def products_by_parameter(weights: Iterable[Facts], trace: Trace) -> dict[str, list[Op]]:
+def products_by_parameter(weights: Iterable[Facts], products: Iterable[Op]) -> dict[str, list[Op]]:
     """The products that read each parameter of two or more dimensions, by the parameter's name. A product that reads several
     goes to the first of them."""
-    ran = by_layer(products(trace))
+    ran = by_layer(products)
     taken = set[str]()
     ops: dict[str, list[Op]] = {}
     for facts in weights:
@@ -121,7 +119,7 @@ def products_by_parameter(weights: Iterable[Facts], trace: Trace) -> dict[str, l
         if len(facts["shape"]) < 2:
             continue
         own = [op for scope in facts["owners"] for op in ran.get(scope, ())]
-        near = own or [op for scope in _scopes(facts) for op in ran.get(scope, ())]
+        near = own or [op for scope in scopes_of(facts) for op in ran.get(scope, ())]
         if facts["name"].endswith(IN_PROJECTION) and not any(reads_parameter(op, facts) for op in near):
             facts = dict(facts, apart=True)
         for op in near:
@@ -129,12 +127,6 @@ def products_by_parameter(weights: Iterable[Facts], trace: Trace) -> dict[str, l
                 ops[facts["name"]].append(_set_phase(op, facts))
                 taken.add(op.id)
     return ops
-
-
-def is_router(facts: Facts) -> bool:
-    """Whether this parameter chooses experts."""
-    shape = facts["shape"]
-    return len(shape) == 2 and facts["E"] in shape and bool(facts["E"])
 
 
 def experts_that_ran(weights: Iterable[Facts], ops: Mapping[str, list[Op]]) -> tuple[set[str], set[str]]:
@@ -172,53 +164,13 @@ def output_mixed_with_queries(facts: Facts, ops: Mapping[str, list[Op]]) -> bool
 
 def was_read(facts: Facts, layers: Mapping[str, list[Op]]) -> bool:
     """Whether any op of the trace read this parameter at all: by its shape, in the modules that hold it or around them."""
-    shape = _key(tuple(facts["shape"]))
+    shape = key_of(tuple(facts["shape"]))
     return any(
-        _key(tensor.shape) == shape for scope in _scopes(facts) for op in layers.get(scope, ()) for tensor in op.inputs
+        key_of(tensor.shape) == shape
+        for scope in scopes_of(facts)
+        for op in layers.get(scope, ())
+        for tensor in op.inputs
     )
-
-
-def unread(weights: Sequence[Facts], read: Iterable[str], trace: Trace, softmax: Iterable[str]) -> set[str]:
-    """The parameters that no op of the forward pass reads, by name, where a trace shows as much: no op ran in their module, each
-    op on a tensor of their shape ran where another parameter of that shape is, and each product that is not one of attention's
-    on batches reads a known parameter (``read`` are these products). A part of a parameter that is read elsewhere would be
-    a product that reads none of them, so one of those leaves all open."""
-    ops = [op for op in trace.ops if op.phase == FORWARD]
-    known = set(read)
-    for op in ops:
-        matrix = any(len(tensor.shape or ()) < 3 for tensor in op.inputs)
-        if op.id not in known and known_part(op).work.mac and (matrix or not attends(op, softmax)):
-            return set()
-    ran = by_layer(ops)
-    elsewhere: dict[tuple[int, ...], set[str]] = defaultdict(set)
-    for op in ops:
-        for tensor in op.inputs:
-            elsewhere[_key(tensor.shape)].add(op.layer)
-    for facts in weights:
-        if was_read(facts, ran):
-            elsewhere[_key(tuple(facts["shape"]))].difference_update(_scopes(facts))
-    return {
-        facts["name"]
-        for facts in weights
-        if not any(ran.get(owner) for owner in facts["owners"]) and not elsewhere[_key(tuple(facts["shape"]))]
-    }
-
-
-def layer_of(op: Op, layers: Iterable[str]) -> str:
-    """The layer of the network in which an op ran; '' for one outside of them."""
-    return next((layer for layer in layers if f"{op.layer}.".startswith(f"{layer}.")), "")
-
-
-def softmaxes(trace: Trace, layers: Sequence[str], *, outside: bool = False) -> set[str]:
-    """The modules in which a softmax ran, inside the layers; those ``outside`` of them, too, where no head takes one."""
-    ran = {op.layer for op in trace.ops if "softmax" in op.op and (outside or layer_of(op, layers))}
-    return ran - {""}
-
-
-def attends(op: Op, softmax: Iterable[str]) -> bool:
-    """Whether a product is one of attention: the op says so, or the module in which it ran takes a softmax."""
-    near = (layer for layer in softmax if layer == op.layer or layer.startswith(f"{op.layer}."))
-    return "attention" in op.op or any(near)
 
 
 def in_indexer(op: Op) -> bool:

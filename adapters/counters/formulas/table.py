@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from .megatron import MEGATRON
 from .papers import PAPERS
+from .serving import SERVING
 from .terms import Formula, Term
-from .trainers import SERVING, TRAINERS
+from .trainers import TRAINERS
 
 FORMULAS: dict[str, Formula] = {**PAPERS, **SERVING, **MEGATRON, **TRAINERS}
 

@@ -46,12 +46,12 @@ WIDE = "width-assumed"
 
 
 class Assumption(NamedTuple):
-    """Facts that a formula takes for the model's, with the cause that stands for the difference, and the reason in print."""
+    """Facts that a formula takes for the model's, the reason in print, and the cause that stands for the difference."""
 
     name: str
-    cause: str
     facts: Callable[[Facts], Facts]
     formula: str
+    cause: str = DIFFERS
 
     def when(self, holds: Callable[[Facts], Any], words: str = "") -> Assumption:
         """The assumption where this holds, and none elsewhere; ``words`` are added to its printed formula and say where."""
@@ -68,7 +68,7 @@ class Term(NamedTuple):
         source: The lines of the source that state it.
         assumes: What it takes for the model's, each with the cause of the difference.
         passes: How often a forward pass and a training step contain it.
-        cause: Set if it stands for no product that ran; '' otherwise.
+        cause: That of a term which stands for no product that ran, ``LAYER`` and ``WHOLE``.
         plain: Whether it counts single operations, not multiply-adds.
         name: Its name if two are of one kind; '' otherwise.
     """
@@ -79,7 +79,7 @@ class Term(NamedTuple):
     source: str = ""
     assumes: tuple[Assumption, ...] = ()
     passes: tuple[int, int] = (1, 3)
-    cause: str = ""
+    cause: str = DIFFERS
     plain: bool = False
     name: str = ""
 
@@ -138,23 +138,18 @@ def formula(summary: str, *terms: Term, packed: bool = False, **more: Any) -> Fo
     return Formula(summary, tuple(unpacked), packed=packed, **more)
 
 
-def assume_facts(term: Term, facts: Facts, number: int) -> Facts:
-    """The facts after the first ``number`` assumptions."""
+def count_whole(term: Term, facts: Facts, number: int | None = None) -> int:
+    """What a term counts in one pass, with its first ``number`` assumptions, or with all of them."""
     for assumption in term.assumes[:number]:
         facts = dict(facts, **assumption.facts(facts))
-    return facts
+    return term.count(facts)
 
 
 def count_of(term: Term, index: int | None, facts: Facts) -> int:
     """What a part counts in one pass: the base of a term (``index`` None), or the difference that an assumption makes after those
     before it."""
-    before = term.count(assume_facts(term, facts, index or 0))
-    return before if index is None else term.count(assume_facts(term, facts, index + 1)) - before
-
-
-def count_whole(term: Term, facts: Facts) -> int:
-    """What a term counts in one pass, with all that it assumes."""
-    return term.count(assume_facts(term, facts, len(term.assumes)))
+    before = count_whole(term, facts, index or 0)
+    return before if index is None else count_whole(term, facts, index + 1) - before
 
 
 # parameters
@@ -171,14 +166,13 @@ def is_untied(facts: Facts) -> bool:
     return bool(facts["embedding"]) and len(facts["owners"]) == 1
 
 
-EVERY_PARAMETER = Term(PARAMETER, count_parameter, "numel B T")
-WITHOUT_TABLES = Term(
-    PARAMETER, lambda f: 0 if f["embedding"] else count_parameter(f), "numel B T; 0 for a weight of nn.Embedding"
-)
-UNTIED_FORMULA = "numel B T; 0 for an untied table"
-WITHOUT_UNTIED = Term(
-    PARAMETER, lambda f: 0 if is_untied(f) else count_parameter(f), UNTIED_FORMULA + "; experts times a / E"
-)
+def parameters(words: str, unless: Callable[[Facts], Any]) -> Term:
+    """The term of all parameters but some; ``words`` are what its printed formula says of them."""
+    return Term(PARAMETER, lambda f: 0 if unless(f) else count_parameter(f), "numel B T" + words)
+
+
+EVERY_PARAMETER = parameters("", lambda f: False)
+WITHOUT_TABLES = parameters("; 0 for a weight of nn.Embedding", lambda f: f["embedding"])
 
 # products
 
@@ -207,26 +201,27 @@ def weights(facts: Facts) -> int:
     return int((projections(facts) + int(facts["h"]) * int(facts["m"]) * _mlp_width(facts)) * int(facts["tokens"]))
 
 
-def router(facts: Facts) -> int:
-    """The product that chooses the experts, in a layer that has some."""
-    return int(facts["h"]) * int(facts["E"]) * int(facts["tokens"]) if facts["moe"] else 0
-
-
-def count_twice_pairs(facts: Facts, twice: Callable[[int, int], int]) -> Facts:
+def count_twice_pairs(facts: Facts, twice: Callable[[int, int], int] = lambda n, keys: 2 * n * keys) -> Facts:
     """The fact ``twice_pairs``: twice the pairs of a query and a key in a sequence, an integer where a formula halves them.
 
     It is the sum of ``twice(length, keys)`` over the documents of the sequence (itself, if none are packed), where ``keys`` are
-    those that a document's last token sees: those in the cache and in the document, or those of them in the layer's window."""
+    those that a document's last token sees: those in the cache and in the document, or those of them in the layer's window; all
+    pairs of a query and one of as many keys, unless ``twice`` is given."""
     cached = int(facts.get("context") or 0)
     lengths = [int(n) for n in facts.get("lengths") or [facts["T"]]]
     return {"twice_pairs": sum(twice(n, min(int(facts.get("window") or n + cached), n + cached)) for n in lengths)}
+
+
+def with_window(facts: Facts, window: int) -> Facts:
+    """The facts of attention where a token sees ``window`` keys at most; all of them if it is 0."""
+    return {"window": window, **count_twice_pairs(dict(facts, window=window))}
 
 
 def attention(facts: Facts) -> int:
     """Both products of attention, on all T (context + T) pairs of each document or on half of ``twice_pairs``."""
     widths = facts["dqk"] + facts["dv"]
     if "twice_pairs" not in facts:
-        facts = dict(facts, **count_twice_pairs(dict(facts, window=0), lambda n, keys: 2 * n * keys))
+        facts = {**facts, **with_window(facts, 0)}
     return int(facts["B"]) * int(facts["n"]) * widths * int(facts["twice_pairs"]) // 2
 
 
@@ -235,88 +230,79 @@ def count_full_attention(facts: Facts) -> int:
     return 0 if facts.get("linear") else attention(facts)
 
 
+def count_state(facts: Facts) -> int:
+    """The elements of the state of a layer's linear attention, once per token; 0 for another recurrence, such as Mamba's."""
+    if not (facts.get("linear") and facts.get("lkd")):
+        return 0
+    return int(facts["lkd"]) * int(facts["lvd"]) * int(facts["lv"]) * int(facts["tokens"])
+
+
 def lookup(facts: Facts) -> int:
     """A product of every token with the table of tokens."""
     return int(facts["h"]) * int(facts["V"]) * int(facts["tokens"])
 
 
-FULL = "B n (d_qk + d_v) T^2"
 LAYER_PRODUCTS = Term(WEIGHTS, weights, "(h (q + 2 k d) + q h + h m f) B T")
-ROUTER_PRODUCT = Term(ROUTER, router, "h E B T")
-ATTENTION_PRODUCTS = Term(ATTENTION, attention, FULL)
+ROUTER_PRODUCT = Term(ROUTER, lambda f: f["h"] * f["E"] * f["tokens"] if f["moe"] else 0, "h E B T")
+"""The product that chooses the experts, in a layer that has some."""
+ATTENTION_PRODUCTS = Term(ATTENTION, attention, "B n (d_qk + d_v) T^2")
 HEAD_PRODUCT = Term(HEAD, lambda f: lookup(f) * int(f.get("quarters", 4)) // 4, "h V B T")
 """``quarters`` of it are counted."""
 LOOKUP_PRODUCT = Term(WHOLE, lookup, "h V B T", cause="lookup-as-product", name="lookup")
-SOFTMAX = Term(
-    LAYER, lambda f: 3 * f["B"] * f["n"] * f["T"] ** 2, "3 B n T^2", cause=DIFFERS, plain=True, name="softmax"
-)
+SOFTMAX = Term(LAYER, lambda f: 3 * f["B"] * f["n"] * f["T"] ** 2, "3 B n T^2", plain=True, name="softmax")
 """Three operations for every head and pair."""
 
 # assumptions
 
-ALL_EXPERTS = Assumption(
-    "all experts", "all-experts-counted", lambda f: {"a": f["E"]}, "all E experts for a token, not a of them"
-)
-HALF = Assumption(
-    "T^2/2",
-    "attention-halved",
-    lambda f: count_twice_pairs(f, lambda n, keys: n * n),
-    "attention on T^2 / 2 of the T^2 pairs, without half the diagonal",
-)
-LOCAL_HALF = HALF._replace(
-    facts=lambda f: count_twice_pairs(f, lambda n, keys: keys * (2 * n - keys)),
-    formula="attention on T^2 / 2 of the T^2 pairs; with a window of w, T w - w^2 / 2",
+
+def halve(twice: Callable[[int, int], int], words: str, name: str = "T^2/2") -> Assumption:
+    """Attention on half of these pairs of a document (``count_twice_pairs``), in print ``words``."""
+    return Assumption(name, lambda f: count_twice_pairs(f, twice), "attention on " + words, "attention-halved")
+
+
+HALF = halve(lambda n, keys: n * n, "T^2 / 2 of the T^2 pairs, without half the diagonal")
+LOCAL_HALF = halve(lambda n, keys: keys * (2 * n - keys), "T^2 / 2 of the T^2 pairs; with a window of w, T w - w^2 / 2")
+EXACT_HALF = halve(
+    lambda n, keys: keys * (2 * n + 1 - keys),
+    "T (T + 1) / 2 of the T^2 pairs; with a window of w, w (w + 1) / 2 + (T - w) w",
+    "T(T+1)/2",
 )
 WINDOW = Assumption(
-    "window",
-    "attention-windowed",
-    lambda f: count_twice_pairs(f, lambda n, keys: 2 * n * keys),
-    "min(window, keys) keys for every token of a layer with a window",
+    "window", count_twice_pairs, "min(window, keys) keys for every token of a layer with a window", "attention-windowed"
 ).when(lambda f: f.get("window"))
-EXACT_HALF = Assumption(
-    "T(T+1)/2",
-    "attention-halved",
-    lambda f: count_twice_pairs(f, lambda n, keys: keys * (2 * n + 1 - keys)),
-    "attention on T (T + 1) / 2 of the T^2 pairs; with a window of w, w (w + 1) / 2 + (T - w) w",
-)
 ONE_SEQUENCE = Assumption(
     "one document",
-    "attention-across-documents",
     lambda f: {"lengths": [f["T"]]},
     "all T^2 pairs of a sequence, also those of two documents in it",
+    "attention-across-documents",
 ).when(lambda f: f.get("lengths"))
 ONE_WIDTH = Assumption(
     "width",
-    WIDE,
     lambda f: dict.fromkeys(("d", "dqk", "dv"), int(f["h"]) // int(f["n"])),
     "heads of h // n, whatever the configuration says",
+    WIDE,
 )
 EVEN_WIDTH = ONE_WIDTH._replace(
     facts=lambda f: dict.fromkeys(("d", "dqk", "dv"), Fraction(int(f["h"]), int(f["n"]))),
     formula="heads of h / n, whatever the configuration says",
 )
 """n of them are h wide, also where n does not divide h. A fraction of a multiply-add in a layer is left out."""
-
-
-def assume(name: str, facts: Callable[[Facts], Facts], formula: str = "") -> Assumption:
-    """An assumption that has no cause but ``formula-differs``; in print it is its name, unless ``formula`` is given."""
-    return Assumption(name, DIFFERS, facts, formula or name)
-
-
-ALL_KEYS = assume("key heads", lambda f: {"k": f["n"]}, "as many key and value heads as query heads")
-TWO = assume("two matrices", lambda f: {"m": 2}, "a feed-forward of two matrices")
-THREE = assume("three matrices", lambda f: {"m": 3}, "a feed-forward of three matrices")
-FOUR_WIDE = assume("feed-forward", lambda f: {"f": 4 * int(f["h"])}, "a feed-forward of 4 h")
-PADDED = assume(
+ALL_EXPERTS = Assumption(
+    "all experts", lambda f: {"a": f["E"]}, "all E experts for a token, not a of them", "all-experts-counted"
+)
+ALL_KEYS = Assumption("key heads", lambda f: {"k": f["n"]}, "as many key and value heads as query heads")
+TWO = Assumption("two matrices", lambda f: {"m": 2}, "a feed-forward of two matrices")
+THREE = Assumption("three matrices", lambda f: {"m": 3}, "a feed-forward of three matrices")
+FOUR_WIDE = Assumption("feed-forward", lambda f: {"f": 4 * int(f["h"])}, "a feed-forward of 4 h")
+PADDED = Assumption(
     "padding",
     lambda f: {"V": -(-int(f["V"]) // 128) * 128},
     "V rounded up to a multiple of 128 (one tensor-parallel rank)",
 )
-ALL_ROUTED = assume(
+ALL_ROUTED = Assumption(
     "every layer", lambda f: {"moe": bool(f.get("E"))}, "experts in every layer, whatever the configuration says"
 )
-NO_SHARED = assume("no shared expert", lambda f: {"ns": 0, "fs": 0})
-ONE_SHARED = assume("one shared expert", lambda f: {"ns": min(int(f.get("ns", 0)), 1)})
+NO_SHARED = Assumption("no shared expert", lambda f: {"ns": 0, "fs": 0}, "no shared expert")
 
 # refusals
 

@@ -1,57 +1,13 @@
-"""Formulas by which training frameworks count a step, some a forward pass, and vLLM a step of inference.
+"""Formulas by which training frameworks count a step, some a forward pass.
 
 They are MaxText, nanochat, Levanter, LitGPT, OLMo-core, llm-foundry, TRL, NeMo, EleutherAI's cookbook and GPT-NeoX.
 """
 
 from __future__ import annotations
 
-from . import verl
+from . import terms, verl
 from .megatron import EVERY_LAYER, INDEXER_PRODUCTS, INDEXER_SCORES, LONG_CHOSEN, SKIPPED
-from .terms import (
-    ALL_EXPERTS,
-    ALL_KEYS,
-    ALL_ROUTED,
-    ATTENTION_PRODUCTS,
-    DIFFERS,
-    EVEN_WIDTH,
-    EVERY_PARAMETER,
-    EXACT_HALF,
-    FOUR_WIDE,
-    HALF,
-    HEAD_PRODUCT,
-    LAYER,
-    LAYER_PRODUCTS,
-    LOCAL_HALF,
-    LOOKUP_PRODUCT,
-    NO_LATENT,
-    NO_LINEAR,
-    NO_SHARED,
-    ONE_SHARED,
-    ONE_WIDTH,
-    PADDED,
-    PARAMETER,
-    PLAIN_ONLY,
-    RECOMPUTED,
-    ROUTER_PRODUCT,
-    SOFTMAX,
-    THREE,
-    TWO,
-    UNTIED_FORMULA,
-    WHOLE,
-    WINDOW,
-    WINDOWLESS,
-    Assumption,
-    Facts,
-    Refusal,
-    Term,
-    assume,
-    attention,
-    count_parameter,
-    count_whole,
-    formula,
-    is_untied,
-    lookup,
-)
+from .terms import Assumption, Facts, Refusal, Term, formula
 
 MAXTEXT = "AI-Hypercomputer/maxtext@e591f30cbbf2 src/maxtext/utils/maxtext_utils.py"
 LEVANTER = "stanford-crfm/levanter@9263f81e8b45 src/levanter/utils/flop_utils.py:10-38"
@@ -66,7 +22,6 @@ AUTOMODEL = "NVIDIA-NeMo/Automodel@36044ad3d139 nemo_automodel/components/utils/
 COOKBOOK = "EleutherAI/cookbook@827ee3b293a6 calc/calc_transformer_flops.py"
 NANOCHAT = "karpathy/nanochat@92d63d4e8bb4 nanochat/gpt.py"
 NEOX = "EleutherAI/gpt-neox@ea7aefd8f8e1 megatron/logging.py"
-VLLM = "vllm 0.33.0 vllm/v1/metrics/perf.py"
 
 # MaxText
 
@@ -81,45 +36,42 @@ PATTERNS = {"gemma2": 2, "gemma3": 6, "gemma3_text": 6, "gpt_oss": 2}
 def local_windows(facts: Facts) -> Facts:
     """MaxText's windows: each layer has one except the last of a pattern (its length depends on the model); others have none."""
     pattern = PATTERNS.get(facts["model_type"], 1)
-    own = dict(facts, window=facts["sliding"] if (int(facts["index"]) + 1) % pattern else 0)
-    return dict(WINDOW.facts(own), window=own["window"])
+    return terms.with_window(facts, facts["sliding"] if (int(facts["index"]) + 1) % pattern else 0)
 
 
-LOCAL = WINDOW._replace(
+LOCAL = terms.WINDOW._replace(
     facts=local_windows, formula="min(window, T) keys in the layers that Gemma 2, Gemma 3 and gpt-oss have local"
 )
 ROUTED, WITHOUT_SHARED = (
     assumption.when(lambda f: not ("dense" in f or f.get("rkv")), ", but for DeepSeek")
-    for assumption in (ALL_ROUTED, NO_SHARED)
+    for assumption in (terms.ALL_ROUTED, terms.NO_SHARED)
 )
 """DeepSeek's decoder alone has dense layers before those of experts there."""
 
 # nanochat
 
 
-def linear(facts: Facts) -> int:
-    """Each weight of a Linear, or of the Conv1D that stands for it in GPT-2; a tied table is the head's weight."""
-    return count_parameter(facts) if {"Linear", "Conv1D"} & set(facts["kinds"]) and len(facts["shape"]) > 1 else 0
-
-
-LINEAR = Term(PARAMETER, linear, "numel B T of a weight of Linear")
-NO_NANOCHAT = (*PLAIN_ONLY, WINDOWLESS)
+LINEAR = terms.parameters(
+    " of a weight of Linear", lambda f: not {"Linear", "Conv1D"} & set(f["kinds"]) or len(f["shape"]) < 2
+)
+"""GPT-2 has a Conv1D for each Linear; a tied table is the head's weight."""
+NO_NANOCHAT = (*terms.PLAIN_ONLY, terms.WINDOWLESS)
 
 # Levanter
 
-LEVANTER_TWO = TWO.when(lambda f: f["model_type"].startswith(("gemma", "mistral")))._replace(
+LEVANTER_TWO = terms.TWO.when(lambda f: f["model_type"].startswith(("gemma", "mistral")))._replace(
     formula="two matrices for Gemma and Mistral, whose configurations there say glu=False"
 )
-LEVANTER_KEYS = ALL_KEYS.when(lambda f: f["model_type"] == "mistral")._replace(
+LEVANTER_KEYS = terms.ALL_KEYS.when(lambda f: f["model_type"] == "mistral")._replace(
     formula="all heads are key heads for Mistral"
 )
-NO_SHARED_WIDTH = assume(
+NO_SHARED_WIDTH = Assumption(
     "shared width", lambda f: {"fs": 0}, "shared experts as wide as the others, as many as n_shared_experts says"
 )
 
 # TRL
 
-SPARSE_STEP = assume(
+SPARSE_STEP = Assumption(
     "layers with experts",
     lambda f: {"moe": int(f["index"]) % int(f.get("sparse") or 1) == 0},
     "experts in the layers that decoder_sparse_step divides, counted from 0",
@@ -138,17 +90,17 @@ NO_TRL = (
     lacks("num_key_value_heads"),
     lacks("intermediate_size"),
     *(lacks(field, "a") for field in ("num_local_experts", "moe_intermediate_size", "decoder_sparse_step")),
-    NO_LATENT,
+    terms.NO_LATENT,
 )
 
 
 def trl(source: str) -> tuple[Term, ...]:
     """The terms that both releases of TRL have, with the lines of one."""
     return (
-        LAYER_PRODUCTS.cite(source, THREE, SPARSE_STEP, NO_SHARED),
-        ROUTER_PRODUCT.cite(source, SPARSE_STEP),
-        ATTENTION_PRODUCTS.cite(source),
-        HEAD_PRODUCT.cite(source),
+        terms.LAYER_PRODUCTS.cite(source, terms.THREE, SPARSE_STEP, terms.NO_SHARED),
+        terms.ROUTER_PRODUCT.cite(source, SPARSE_STEP),
+        terms.ATTENTION_PRODUCTS.cite(source),
+        terms.HEAD_PRODUCT.cite(source),
     )
 
 
@@ -163,12 +115,13 @@ NO_FORM: Refusal = (
     lambda f: f["config_class"] not in FORMS,
     "its source counts by the configuration's class, and its formula for {config_class} is not read yet",
 )
-NEMO_LAYERS = assume(
+NEMO_LAYERS = Assumption(
     "layers with experts",
     lambda f: {"moe": int(f["index"]) % int(f["frequency"]) == 0} if f.get("frequency") else {},
     "experts in the layers that moe_layer_freq divides, if it is stated, and not after first_k_dense_replace",
 )
-LLAMA3 = assume("vocabulary", lambda f: {"V": 128256}, "a vocabulary of 128,256, whatever the configuration says")
+ONE_SHARED = Assumption("one shared expert", lambda f: {"ns": min(int(f.get("ns", 0)), 1)}, "one shared expert")
+LLAMA3 = Assumption("vocabulary", lambda f: {"V": 128256}, "a vocabulary of 128,256, whatever the configuration says")
 
 
 def in_nemo(assumption: Assumption, *forms: str) -> Assumption:
@@ -178,18 +131,18 @@ def in_nemo(assumption: Assumption, *forms: str) -> Assumption:
 
 # EleutherAI
 
-WIDE_EXPERTS = assume(
+WIDE_EXPERTS = Assumption(
     "experts", lambda f: {"fe": 4 * int(f["h"])}, "experts of 4 h, whatever the configuration says"
 ).when(lambda f: f.get("E"))
-THREE_QUARTERS = assume("quarter", lambda f: {"quarters": 3}, "16 in the divisor of V also without checkpointing")
+THREE_QUARTERS = Assumption("quarter", lambda f: {"quarters": 3}, "16 in the divisor of V also without checkpointing")
 
 
-def again(source: str, *terms: Term) -> Term:
+def again(source: str, *layer: Term) -> Term:
     """A forward pass of a layer with these terms, which is taken to be made again, of a whole sequence."""
     words = "one more forward pass of the layers: their activations are taken to be recomputed"
     return Term(
-        RECOMPUTED,
-        lambda f: sum(count_whole(term, dict(f, lengths=())) for term in terms),
+        terms.RECOMPUTED,
+        lambda f: sum(terms.count_whole(term, dict(f, lengths=())) for term in layer),
         words,
         source,
         passes=(0, 1),
@@ -197,13 +150,15 @@ def again(source: str, *terms: Term) -> Term:
 
 
 COOKBOOK_TERMS = (
-    LAYER_PRODUCTS.cite(COOKBOOK + ":91-130", EVEN_WIDTH, FOUR_WIDE, WIDE_EXPERTS, ALL_ROUTED, NO_SHARED),
-    ROUTER_PRODUCT.cite(COOKBOOK + ":127-129", ALL_ROUTED),
-    ATTENTION_PRODUCTS.cite(COOKBOOK + ":91-130", EVEN_WIDTH),
-    HEAD_PRODUCT.cite(COOKBOOK + ":91-130", passes=(1, 1)),
+    terms.LAYER_PRODUCTS.cite(
+        COOKBOOK + ":91-130", terms.EVEN_WIDTH, terms.FOUR_WIDE, WIDE_EXPERTS, terms.ALL_ROUTED, terms.NO_SHARED
+    ),
+    terms.ROUTER_PRODUCT.cite(COOKBOOK + ":127-129", terms.ALL_ROUTED),
+    terms.ATTENTION_PRODUCTS.cite(COOKBOOK + ":91-130", terms.EVEN_WIDTH),
+    terms.HEAD_PRODUCT.cite(COOKBOOK + ":91-130", passes=(1, 1)),
     Term(
-        WHOLE, lambda f: 4 * f["h"] * f["tokens"], "4 h B T", COOKBOOK + ":91-130", passes=(1, 1), cause=DIFFERS, plain=True,
-        name="embedding",
+        terms.WHOLE, lambda f: 4 * f["h"] * f["tokens"], "4 h B T", COOKBOOK + ":91-130", passes=(1, 1),
+        plain=True, name="embedding",
     ),
 )  # fmt: skip
 
@@ -211,46 +166,46 @@ COOKBOOK_TERMS = (
 def neox(source: str, *padding: Assumption) -> tuple[Term, ...]:
     """The terms of both of GPT-NeoX's functions, with the lines of one."""
     return (
-        LAYER_PRODUCTS.cite(source, EVEN_WIDTH, ALL_KEYS, TWO, FOUR_WIDE),
-        ATTENTION_PRODUCTS.cite(source, EVEN_WIDTH),
-        HEAD_PRODUCT.cite(source, *padding),
+        terms.LAYER_PRODUCTS.cite(source, terms.EVEN_WIDTH, terms.ALL_KEYS, terms.TWO, terms.FOUR_WIDE),
+        terms.ATTENTION_PRODUCTS.cite(source, terms.EVEN_WIDTH),
+        terms.HEAD_PRODUCT.cite(source, *padding),
     )
 
 
 TRAINERS = {
     "maxtext": formula(
         "MaxText, calculate_tflops_training_per_device: the products of a layer, attention on T^2 / 2 pairs, and the head",
-        LAYER_PRODUCTS.cite(MAXTEXT + ":648-743, 1149-1392", ROUTED, WITHOUT_SHARED),
-        ROUTER_PRODUCT.cite(MAXTEXT + ":731-743, 1174-1178", ROUTED),
-        ATTENTION_PRODUCTS.cite(MAXTEXT + ":283-353, 676-698, 1208-1235", LOCAL, LONG_CHOSEN, LOCAL_HALF),
+        terms.LAYER_PRODUCTS.cite(MAXTEXT + ":648-743, 1149-1392", ROUTED, WITHOUT_SHARED),
+        terms.ROUTER_PRODUCT.cite(MAXTEXT + ":731-743, 1174-1178", ROUTED),
+        terms.ATTENTION_PRODUCTS.cite(MAXTEXT + ":283-353, 676-698, 1208-1235", LOCAL, LONG_CHOSEN, terms.LOCAL_HALF),
         INDEXER_PRODUCTS.cite(MAXTEXT + ":622-633, 676-698", EVERY_LAYER, SKIPPED),
-        INDEXER_SCORES.cite(MAXTEXT + ":635-645, 676-698", EVERY_LAYER, SKIPPED, HALF),
-        HEAD_PRODUCT.cite(MAXTEXT + ":1149-1392"),
-        refusals=[OWN_TERMS, WINDOWLESS],
+        INDEXER_SCORES.cite(MAXTEXT + ":635-645, 676-698", EVERY_LAYER, SKIPPED, terms.HALF),
+        terms.HEAD_PRODUCT.cite(MAXTEXT + ":1149-1392"),
+        refusals=[OWN_TERMS, terms.WINDOWLESS],
     ),
     "nanochat": formula(
         "nanochat, estimate_flops: 6 N of the weights of Linear + 12 L n (h // n) T per token",
         LINEAR.cite(NANOCHAT + ":319-349"),
-        ATTENTION_PRODUCTS.cite(NANOCHAT + ":319-339", WINDOW, ONE_WIDTH),
+        terms.ATTENTION_PRODUCTS.cite(NANOCHAT + ":319-339", terms.WINDOW, terms.ONE_WIDTH),
         refusals=NO_NANOCHAT,
     ),
     "levanter": formula(
         "levanter, lm_flops_per_token: the products of a layer with heads of h / n, three operations per pair, and the head",
-        LAYER_PRODUCTS.cite(LEVANTER, EVEN_WIDTH, LEVANTER_KEYS, LEVANTER_TWO, ALL_ROUTED, NO_SHARED_WIDTH),
-        ROUTER_PRODUCT.cite(LEVANTER, ALL_ROUTED),
-        ATTENTION_PRODUCTS.cite(LEVANTER, EVEN_WIDTH),
-        SOFTMAX.cite(LEVANTER),
-        HEAD_PRODUCT.cite(LEVANTER),
+        terms.LAYER_PRODUCTS.cite(LEVANTER, terms.EVEN_WIDTH, LEVANTER_KEYS, LEVANTER_TWO, terms.ALL_ROUTED, NO_SHARED_WIDTH),
+        terms.ROUTER_PRODUCT.cite(LEVANTER, terms.ALL_ROUTED),
+        terms.ATTENTION_PRODUCTS.cite(LEVANTER, terms.EVEN_WIDTH),
+        terms.SOFTMAX.cite(LEVANTER),
+        terms.HEAD_PRODUCT.cite(LEVANTER),
         forward=True,
-        refusals=[NO_LATENT],
+        refusals=[terms.NO_LATENT],
     ),
     "litgpt": formula(
         "litgpt, estimate_flops: 6 N (4 N frozen) + 20 L h T per token, attention in both of its addends",
-        EVERY_PARAMETER.cite(LITGPT + ":449-479", ALL_EXPERTS),
-        ATTENTION_PRODUCTS.cite(LITGPT + ":449-479", EVEN_WIDTH),
+        terms.EVERY_PARAMETER.cite(LITGPT + ":449-479", terms.ALL_EXPERTS),
+        terms.ATTENTION_PRODUCTS.cite(LITGPT + ":449-479", terms.EVEN_WIDTH),
         Term(
-            LAYER, lambda f: attention(dict(f, lengths=(), **EVEN_WIDTH.facts(f))),
-            "2 B h T^2, in the addend for frozen weights", LITGPT + ":458-479", passes=(1, 2), cause=DIFFERS,
+            terms.LAYER, lambda f: terms.attention(dict(f, lengths=(), **terms.EVEN_WIDTH.facts(f))),
+            "2 B h T^2, in the addend for frozen weights", LITGPT + ":458-479", passes=(1, 2),
             name="attention again",
         ),
         forward=True,
@@ -258,20 +213,20 @@ TRAINERS = {
     ),
     "olmo-core": formula(
         "OLMo-core, num_flops_per_token: 6 N without tables and block norms + 12 L n d T per token",
-        Term(
-            PARAMETER, lambda f: 0 if f["block_norm"] or is_untied(f) else count_parameter(f),
-            UNTIED_FORMULA + " or a layer's own norm; experts times top_k / E", OLMO + "/transformer/model.py:982-993",
-        ),
-        ATTENTION_PRODUCTS.cite(OLMO + "/attention/__init__.py:791-809", WINDOW),
-        refusals=[WINDOWLESS, NO_LATENT, NO_LINEAR],
+        terms.parameters(
+            "; 0 for an untied table or a layer's own norm; experts times top_k / E",
+            lambda f: f["block_norm"] or terms.is_untied(f),
+        ).cite(OLMO + "/transformer/model.py:982-993"),
+        terms.ATTENTION_PRODUCTS.cite(OLMO + "/attention/__init__.py:791-809", terms.WINDOW),
+        refusals=[terms.WINDOWLESS, terms.NO_LATENT, terms.NO_LINEAR],
     ),
     "llm-foundry": formula(
         "llm-foundry, flops_per_batch: 6 N (without an untied table, active experts) + 12 L h T per token",
-        Term(
-            PARAMETER, lambda f: 0 if is_untied(f) and f["shape"][0] == f.get("V") else count_parameter(f),
-            UNTIED_FORMULA + " of tokens; experts times a / E", FOUNDRY + ":1588-1604",
-        ),
-        ATTENTION_PRODUCTS.cite(FOUNDRY + ":1606-1618", EVEN_WIDTH),
+        terms.parameters(
+            "; 0 for an untied table of tokens; experts times a / E",
+            lambda f: terms.is_untied(f) and f["shape"][0] == f.get("V"),
+        ).cite(FOUNDRY + ":1588-1604"),
+        terms.ATTENTION_PRODUCTS.cite(FOUNDRY + ":1606-1618", terms.EVEN_WIDTH),
         refusals=[(lambda f: f["windows"], "its source returns 0 for layers with windows of their own")],
     ),
     "verl": verl.FORMULA,
@@ -283,136 +238,55 @@ TRAINERS = {
     "trl-1.9": formula(
         "trl 1.9, compute_flops_per_token: that of 1.16 and the look-up of an untied table",
         *trl(OLD_TRL),
-        LOOKUP_PRODUCT.cite(OLD_TRL, count=lambda f: 0 if f["tied"] else lookup(f), formula="h V B T; 0 if tied"),
+        terms.LOOKUP_PRODUCT.cite(OLD_TRL, count=lambda f: 0 if f["tied"] else terms.lookup(f), formula="h V B T; 0 if tied"),
         refusals=(lacks("head_dim"), *NO_TRL),
     ),
     "nemo": formula(
         "NeMo Automodel, flops_utils: a formula by the configuration's class; attention on T^2 / 2 pairs",
-        LAYER_PRODUCTS.cite(
+        terms.LAYER_PRODUCTS.cite(
             AUTOMODEL,
-            in_nemo(EVEN_WIDTH, "gpt3", "llama"),
-            *(in_nemo(assumption, "gpt3") for assumption in (ALL_KEYS, TWO, FOUR_WIDE)),
-            in_nemo(THREE, "llama", "qwen", "deepseek"),
-            in_nemo(ALL_ROUTED, "llama", "qwen"),
+            in_nemo(terms.EVEN_WIDTH, "gpt3", "llama"),
+            *(in_nemo(assumption, "gpt3") for assumption in (terms.ALL_KEYS, terms.TWO, terms.FOUR_WIDE)),
+            in_nemo(terms.THREE, "llama", "qwen", "deepseek"),
+            in_nemo(terms.ALL_ROUTED, "llama", "qwen"),
             in_nemo(NEMO_LAYERS, "deepseek"),
-            in_nemo(NO_SHARED, "llama", "qwen"),
+            in_nemo(terms.NO_SHARED, "llama", "qwen"),
             in_nemo(ONE_SHARED, "deepseek"),
         ),
-        ATTENTION_PRODUCTS.cite(AUTOMODEL, in_nemo(EVEN_WIDTH, "gpt3", "llama"), HALF),
-        HEAD_PRODUCT.cite(AUTOMODEL),
-        refusals=[NO_FORM, (lambda f: f.get("rkv") and FORMS[f["config_class"]] != "deepseek", NO_LATENT[1])],
+        terms.ATTENTION_PRODUCTS.cite(AUTOMODEL, in_nemo(terms.EVEN_WIDTH, "gpt3", "llama"), terms.HALF),
+        terms.HEAD_PRODUCT.cite(AUTOMODEL),
+        refusals=[NO_FORM, (lambda f: f.get("rkv") and FORMS[f["config_class"]] != "deepseek", terms.NO_LATENT[1])],
     ),
     "nemo-llama3": formula(
         "NeMo 2, flops_formulas.llama3: heads of h / n, three matrices, a vocabulary of 128,256; attention on T^2 / 2 pairs",
-        LAYER_PRODUCTS.cite(NEMO, EVEN_WIDTH, THREE),
-        ATTENTION_PRODUCTS.cite(NEMO, EVEN_WIDTH, HALF),
-        HEAD_PRODUCT.cite(NEMO_SIZES, LLAMA3),
-        refusals=PLAIN_ONLY,
+        terms.LAYER_PRODUCTS.cite(NEMO, terms.EVEN_WIDTH, terms.THREE),
+        terms.ATTENTION_PRODUCTS.cite(NEMO, terms.EVEN_WIDTH, terms.HALF),
+        terms.HEAD_PRODUCT.cite(NEMO_SIZES, LLAMA3),
+        refusals=terms.PLAIN_ONLY,
     ),
     "cookbook": formula(
         "EleutherAI's calc_transformer_flops.py with checkpointing, its default: four times the layers of a forward pass",
         *COOKBOOK_TERMS,
         again(COOKBOOK + ":91-130", *COOKBOOK_TERMS[:3]),
         forward=True,
-        refusals=[NO_LATENT],
+        refusals=[terms.NO_LATENT],
     ),
     "cookbook-plain": formula(
         "EleutherAI's calc_transformer_flops.py with --no-checkpoint-activations",
         *COOKBOOK_TERMS,
         forward=True,
-        refusals=[NO_LATENT],
+        refusals=[terms.NO_LATENT],
     ),
     "gpt-neox": formula(
         "GPT-NeoX, get_forward_backward_flops: 72 h^2 L (1 + T / 6 h + V / 16 L h) per token",
-        *neox(NEOX + ":163-237", PADDED, THREE_QUARTERS),
-        refusals=PLAIN_ONLY,
+        *neox(NEOX + ":163-237", terms.PADDED, THREE_QUARTERS),
+        refusals=terms.PLAIN_ONLY,
     ),
     "gpt-neox-hfu": formula(
         "GPT-NeoX, get_actual_flops with checkpointing: 96 h^2 L (1 + T / 6 h + V / 16 L h) per token",
-        *neox(NEOX + ":83-160", PADDED),
+        *neox(NEOX + ":83-160", terms.PADDED),
         again(NEOX + ":83-160", *neox("")[:2]),
-        refusals=PLAIN_ONLY,
+        refusals=terms.PLAIN_ONLY,
     ),
 }  # fmt: skip
 """Each formula of a trainer by its name."""
-
-# inference: prefill of a prompt, and decoding of a token with the keys of a cache
-
-CACHED_PRODUCTS = ATTENTION_PRODUCTS._replace(formula="B n (d_qk + d_v) T (context + T)")
-
-
-def has_experts(facts: Facts) -> bool:
-    """Whether vLLM takes this layer to have experts: it reads two rules of configurations, and takes all layers without one."""
-    if "frequency" in facts and "dense" in facts:
-        return int(facts["index"]) >= int(facts["dense"]) and int(facts["index"]) % int(facts["frequency"]) == 0
-    return (int(facts["index"]) + 1) % int(facts.get("step") or 1) == 0
-
-
-ALL_SPARSE = assume(
-    "layers with experts",
-    lambda f: {"moe": has_experts(f)},
-    "experts in every layer, unless the configuration has moe_layer_freq or interleave_moe_layer_step",
-).when(lambda f: f.get("E"))
-
-
-def served_width(facts: Facts) -> Facts:
-    """The feed-forward's width where another is read: intermediate_size, which is an expert's in Llama 4, and 4 h without it."""
-    if "intermediate_size_mlp" in facts["stated"]:
-        return {"f": facts["fe"]}
-    return {} if "intermediate_size" in facts["stated"] else FOUR_WIDE.facts(facts)
-
-
-FOUR_UNLESS_STATED = FOUR_WIDE._replace(
-    facts=served_width, formula="a feed-forward of intermediate_size, and of 4 h without it"
-)
-SERVED_SHARED = assume(
-    "shared experts",
-    lambda f: {"fs": 0, **({} if {"n_shared_experts", "num_shared_experts"} & set(f["stated"]) else {"ns": 0})},
-    "as many shared experts as n_shared_experts or num_shared_experts says, as wide as the others",
-)
-LAST = assume("last token", lambda f: {"tokens": f["B"]}, "logits of the last token of each sequence alone")
-
-
-def is_trained(facts: Facts) -> bool:
-    """Whether the pass is a training step, which sources of inference do not count."""
-    return bool(facts["training"])
-
-
-SERVING = {
-    "vllm": formula(
-        "vLLM, get_num_flops of a step: the products of a layer with three matrices, attention on all keys, the last logits",
-        LAYER_PRODUCTS.cite(
-            VLLM + ":562-614, 827-880, 1195-1236", THREE, FOUR_UNLESS_STATED, ALL_SPARSE, SERVED_SHARED
-        ),
-        CACHED_PRODUCTS.cite(VLLM + ":144-160, 562-614, 827-880", WINDOW),
-        HEAD_PRODUCT.cite(VLLM + ":179-185, 1419-1431", LAST),
-        forward=True,
-        cache=True,
-        refusals=[
-            (is_trained, "its source states inference alone: give --pass prefill or --pass decode"),
-            WINDOWLESS,
-        ],
-    ),
-    "nanochat-prefill": formula(
-        "nanochat, estimate_prefill_flops: 2 N of the weights of Linear per token, attention on T (T + 1) / 2 pairs",
-        LINEAR.cite(NANOCHAT + ":341-372"),
-        CACHED_PRODUCTS.cite(NANOCHAT + ":362-372", WINDOW, ONE_WIDTH, EXACT_HALF),
-        forward=True,
-        refusals=[(is_trained, "its source states the prefill alone: give --pass prefill"), *NO_NANOCHAT],
-    ),
-    "nanochat-decode": formula(
-        "nanochat, estimate_decode_flops: 2 N of the weights of Linear + 4 L n (h // n) (context + 1) for a token",
-        LINEAR.cite(NANOCHAT + ":341-360", formula="numel B of a weight of Linear"),
-        CACHED_PRODUCTS.cite(NANOCHAT + ":351-360", WINDOW, ONE_WIDTH),
-        forward=True,
-        cache=True,
-        refusals=[
-            (
-                lambda f: not f["context"],
-                "its source states a decoding step alone: give --pass decode --context N",
-            ),
-            *NO_NANOCHAT,
-        ],
-    ),
-}
-"""Each formula of inference by its name."""

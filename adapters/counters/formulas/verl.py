@@ -4,31 +4,8 @@ verl reads the configuration as it was loaded: of a model that also reads images
 whose type (``whole``) is another.
 """
 
-from .terms import (
-    ALL_ROUTED,
-    ATTENTION_PRODUCTS,
-    DIFFERS,
-    HALF,
-    HEAD_PRODUCT,
-    LAYER,
-    LAYER_PRODUCTS,
-    LOOKUP_PRODUCT,
-    NO_LATENT,
-    NO_SHARED,
-    ONE_WIDTH,
-    ROUTER_PRODUCT,
-    THREE,
-    WINDOW,
-    Assumption,
-    Facts,
-    Refusal,
-    Term,
-    count_full_attention,
-    count_twice_pairs,
-    formula,
-    projections,
-    weights,
-)
+from . import terms
+from .terms import Assumption, Facts, Refusal, Term, formula
 
 VERL = "verl-project/verl@1dda039b9c63 verl/utils/flops_counter.py"
 
@@ -57,7 +34,7 @@ REFUSALS: tuple[Refusal, ...] = (
         lambda f: f.get("E") and f["whole"] in (*DENSE, *PICTURES),
         "its source counts model_type {whole!r} as a dense model, and this one has experts",
     ),
-    (lambda f: f["whole"] != DEEPSEEK and f.get("rkv"), NO_LATENT[1]),
+    (lambda f: f["whole"] != DEEPSEEK and f.get("rkv"), terms.NO_LATENT[1]),
 )
 
 
@@ -74,11 +51,11 @@ def linear_layer(facts: Facts) -> bool:
 def verl_weights(facts: Facts) -> int:
     """The weights of a layer: of Qwen3.5 with the gate of its queries, its shared expert, and those of linear attention."""
     if facts["whole"] not in HYBRID:
-        return weights(facts)
+        return terms.weights(facts)
     h, tokens = int(facts["h"]), int(facts["tokens"])
     gate = h if facts.get("E") else 0  # of the shared expert
-    own = int(projections(facts))
-    mixed = weights(facts) - own * tokens + gate * tokens
+    own = int(terms.projections(facts))
+    mixed = terms.weights(facts) - own * tokens + gate * tokens
     if not linear_layer(facts):
         return mixed + (own + h * int(facts["n"]) * int(facts["d"])) * tokens
     keys, values = int(facts["lk"]) * int(facts["lkd"]), int(facts["lv"]) * int(facts["lvd"])
@@ -87,34 +64,34 @@ def verl_weights(facts: Facts) -> int:
     )
 
 
-HALVED = HALF._replace(
-    facts=lambda f: count_twice_pairs(
+HALVED = terms.HALF._replace(
+    facts=lambda f: terms.count_twice_pairs(
         dict(f, window=f.get("window") if f["whole"] in WINDOWS else 0), lambda n, keys: n * keys
     ),
     formula="attention on half of the T^2 pairs; with a window of w, which Gemma 3 and gpt-oss have, on T w / 2",
 )
-EVERY_LAYER, NARROW = of_types(ALL_ROUTED, *ROUTED, *HYBRID), of_types(ONE_WIDTH, *PICTURES)
+EVERY_LAYER, NARROW = of_types(terms.ALL_ROUTED, *ROUTED, *HYBRID), of_types(terms.ONE_WIDTH, *PICTURES)
 
 FORMULA = formula(
     "verl, flops_counter: a formula by the configuration's model_type; attention on half of the pairs, head and look-up",
-    LAYER_PRODUCTS.cite(
-        VERL + ":92-216, 271-451, 454-675", NARROW, THREE.when(lambda f: f["whole"] != APERTUS), EVERY_LAYER,
-        NO_SHARED.when(lambda f: f["whole"] not in (DEEPSEEK, "hy_v3", *HYBRID)), count=verl_weights,
+    terms.LAYER_PRODUCTS.cite(
+        VERL + ":92-216, 271-451, 454-675", NARROW, terms.THREE.when(lambda f: f["whole"] != APERTUS), EVERY_LAYER,
+        terms.NO_SHARED.when(lambda f: f["whole"] not in (DEEPSEEK, "hy_v3", *HYBRID)), count=verl_weights,
     ),
-    ROUTER_PRODUCT.cite(VERL + ":171-216, 322-451, 562-675", EVERY_LAYER),
-    ATTENTION_PRODUCTS.cite(
-        VERL + ":92-216, 322-451, 454-675", NARROW, of_types(WINDOW, *WINDOWS), HALVED, count=count_full_attention
+    terms.ROUTER_PRODUCT.cite(VERL + ":171-216, 322-451, 562-675", EVERY_LAYER),
+    terms.ATTENTION_PRODUCTS.cite(
+        VERL + ":92-216, 322-451, 454-675", NARROW, of_types(terms.WINDOW, *WINDOWS), HALVED, count=terms.count_full_attention
     ),
     Term(  # operations for each element of the state, which a step has three times
-        LAYER, lambda f: 5 * f["lkd"] * f["lvd"] * f["lv"] * f["tokens"] if linear_layer(f) else 0,
-        "5 d_k d_v n_v B T of linear attention", VERL + ":311-319", cause=DIFFERS, plain=True, name="recurrence",
+        terms.LAYER, lambda f: 5 * terms.count_state(f) if linear_layer(f) else 0,
+        "5 d_k d_v n_v B T of linear attention", VERL + ":311-319", plain=True, name="recurrence",
     ),
     Term(  # of queries and keys, as Apertus has them there
-        LAYER, lambda f: (f["h"] + f["k"] * f["d"]) * f["tokens"] if f["whole"] == APERTUS else 0,
+        terms.LAYER, lambda f: (f["h"] + f["k"] * f["d"]) * f["tokens"] if f["whole"] == APERTUS else 0,
         "(h + k d) B T of Apertus", VERL + ":522-559", cause="parameters-as-products", name="norms",
     ),
-    LOOKUP_PRODUCT.cite(VERL + ":92-124"),
-    HEAD_PRODUCT.cite(VERL + ":92-124"),
+    terms.LOOKUP_PRODUCT.cite(VERL + ":92-124"),
+    terms.HEAD_PRODUCT.cite(VERL + ":92-124"),
     packed=True,
     refusals=REFUSALS,
 )  # fmt: skip

@@ -20,7 +20,7 @@ from tests.adapters.counters.test_formulas import FULL, LAYER, NORM, TOKENS, B, 
 torch = pytest.importorskip("torch")
 from reconcile.adapters.counters.formulas.configured import factories  # noqa: E402
 from reconcile.adapters.counters.formulas.configured.config_source import Lora, Sizes  # noqa: E402
-from reconcile.adapters.counters.formulas.configured.packed_documents import Documents  # noqa: E402
+from reconcile.adapters.counters.formulas.configured.described_model import pack_documents  # noqa: E402
 
 pytestmark = pytest.mark.frameworks
 
@@ -118,7 +118,7 @@ def test_it_is_written_and_printed(found: Any, tmp_path: Path) -> None:
 def test_lengths_of_documents(configured: Callable[..., list[Any]]) -> None:
     """B documents of T tokens in one sequence: what ran is a batch of them, and a formula of one sequence counts all pairs."""
     lengths = (T,) * B
-    given = configured(lambda: (Documents(Decoder(), lengths), torch.zeros(1, B * T, dtype=torch.int64)))
+    given = configured(lambda: (pack_documents(Decoder(), lengths), torch.zeros(1, B * T, dtype=torch.int64)))
     packed = reconcile.llm("net.json", lengths=lengths)
     text = ",".join(map(str, lengths))
     done = CliRunner().invoke(cli, ["llm", "net.json", "--lengths", text, "--format", "json"])

@@ -6,12 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from .....core.errors import UsageError, describe_error
-from ....shared.refusal import FactoryError
-from .config_source import SEQ, Lora, Made, Sizes, Source, factory_of, name_of, title
-
-OFFSET = 2
-"""Rows that a table of positions has more than positions: OPT's and BART's start at 2."""
+from .....core.errors import UsageError
+from .config_source import SEQ, Lora, Made, Sizes, Source, factory_of, name_of, refuse, title
 
 
 def language_model(source: Source, config: Any, sizes: Sizes, lora: Lora | None = None) -> Made:
@@ -28,8 +24,9 @@ def language_model(source: Source, config: Any, sizes: Sizes, lora: Lora | None 
     import torch
     from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
+    from ..model_facts import OFFSET
+    from .described_model import describe_model, pack_documents
     from .lora import add_adapters
-    from .packed_documents import WHOLE_TYPE, Documents
 
     file, batch, lengths = title(source), sizes.batch, sizes.lengths
     seq = sum(lengths) or sizes.seq or SEQ
@@ -41,19 +38,14 @@ def language_model(source: Source, config: Any, sizes: Sizes, lora: Lora | None 
     chosen = {"attn_implementation": "eager"} if sides else {}
     read_own_masks()
 
-    try:
-        with torch.device("meta"):
-            made = auto.from_config(config, dtype=torch.bfloat16, **chosen)
-            made.config.pad_token_id = None  # some models look for padding, and ids on meta have no values
-            model = share_tokens(made, batch, seq)
-            model = add_adapters(model, lora.rank, lora.targets) if lora is not None else model
-            model = Documents(model, lengths) if lengths else model
-            setattr(model, WHOLE_TYPE, whole.model_type)
-            ids = [torch.zeros(batch, seq, dtype=torch.int64) for _ in range(1 + sides)]
-    except FactoryError as error:
-        raise UsageError(str(error)) from error
-    except Exception as error:
-        raise UsageError(f"transformers makes no language model of {file}: {describe_error(error)}.") from error
+    with refuse(f"transformers makes no language model of {file}"), torch.device("meta"):
+        model = auto.from_config(config, dtype=torch.bfloat16, **chosen)
+        model.config.pad_token_id = None  # some models look for padding, and ids on meta have no values
+        evenly = share_tokens(model, batch, seq)
+        model = add_adapters(model, lora.rank, lora.targets) if lora is not None else model
+        model = pack_documents(model, lengths) if lengths else model
+        describe_model(model, whole=whole.model_type, evenly=evenly)
+        ids = [torch.zeros(batch, seq, dtype=torch.int64) for _ in range(1 + sides)]
     tables = [m for m in model.modules() if isinstance(m, torch.nn.Embedding)]
     stated = int(getattr(config, "max_position_embeddings", 0) or 0)
     most = max(lengths, default=seq)
@@ -84,9 +76,9 @@ def _skip_if_meta(skips: Callable[..., bool]) -> Callable[..., bool]:
     return skips_all
 
 
-def share_tokens(model: Any, batch: int, seq: int) -> Any:
-    """The model itself; if its configuration has an ``expert_capacity``, its experts share tokens evenly: on meta, the router
-    has no values that choose.
+def share_tokens(model: Any, batch: int, seq: int) -> bool:
+    """Have the experts of a model share tokens evenly if its configuration has an ``expert_capacity``: on meta, the router has no
+    values that choose. Returns whether they do.
 
     Each expert gets an equal part of a sequence's tokens, the first ones one more if these do not divide, and at most its
     capacity of them, in each of ``batch`` sequences. A token beyond it meets none, as in the model's own code: Top1Router and
@@ -94,19 +86,14 @@ def share_tokens(model: Any, batch: int, seq: int) -> Any:
     """
     capacity = getattr(getattr(model, "config", None), "expert_capacity", None)
     if not isinstance(capacity, int):
-        return model
-    for path, module in list(model.named_modules()):
-        if path.rpartition(".")[2] == "experts":
-            rows = [batch * n for n in rows_of(len(module), seq, capacity)]
-            kind = type(module)
-            module.__class__ = type(kind.__name__, (kind,), {"forward": _forward, "rows": rows, "evenly": True})
-    return model
-
-
-def rows_of(experts: int, seq: int, capacity: int) -> list[int]:
-    """Tokens of a sequence that each expert gets."""
-    least, more = divmod(seq, experts)
-    return [min(least + (i < more), capacity) for i in range(experts)]
+        return False
+    shared = [module for path, module in model.named_modules() if path.rpartition(".")[2] == "experts"]
+    for module in shared:
+        least, more = divmod(seq, len(module))
+        rows = [batch * min(least + (i < more), capacity) for i in range(len(module))]
+        kind = type(module)
+        module.__class__ = type(kind.__name__, (kind,), {"forward": _forward, "rows": rows})
+    return bool(shared)
 
 
 def _forward(self: Any, hidden_states: Any, _selected_experts: Any, routing_weights: Any) -> Any:

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .....core.errors import UsageError
+from .....core.errors import UsageError, describe_error
 from .....core.user_files import read_json
 
 SEQ = 2048
@@ -42,6 +43,17 @@ class Sizes:
     lengths: tuple[int, ...] = ()
     images: int = 0
     pixels: tuple[int, ...] = ()
+
+
+@contextmanager
+def refuse(sentence: str) -> Iterator[None]:
+    """Raise a UsageError of this sentence, with the error at its end, for any error within but a UsageError."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except Exception as error:
+        raise UsageError(f"{sentence}: {describe_error(error)}.") from error
 
 
 def title(source: Source) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .....core.errors import UsageError, describe_error
-from .config_source import Made, Sizes, Source, factory_of, name_of, title
+from .config_source import Made, Sizes, Source, factory_of, name_of, refuse, title
 
 PIXELS, PATCH = (1024, 1024), 16
 """Height and width of an image whose transformer states no sample_size, and the pixels along a side of one of its patches:
@@ -36,16 +36,13 @@ def image_maker(source: Source, settings: Mapping[str, Any], sizes: Sizes) -> Ma
         raise UsageError(
             f"{file} describes a model of diffusers, which cannot be imported here ({error}): install diffusers."
         ) from error
-    from .image_models import ImageModel
+    from .described_model import CalledModel, describe_model
 
     kind: Any = getattr(diffusers, named, None)
     if "hidden_states" not in inspect.signature(getattr(kind, "forward", len)).parameters:
         raise UsageError(f"{file} names {named}, which is no transformer of diffusers {diffusers.__version__}.")
-    try:
-        with torch.device("meta"):
-            model = kind.from_config(dict(settings))
-    except Exception as error:
-        raise UsageError(f"diffusers makes no model of {file}: {describe_error(error)}.") from error
+    with refuse(f"diffusers makes no model of {file}"), torch.device("meta"):
+        model = kind.from_config(dict(settings))
     taken = inspect.signature(model.forward).parameters
     reads = taken.get("encoder_hidden_states")
     text = reads and _width(model.config)
@@ -69,7 +66,8 @@ def image_maker(source: Source, settings: Mapping[str, Any], sizes: Sizes) -> Ma
             f"no inputs are known for the model of {file} ({describe_error(error)}): count it with "
             "reconcile run --torch module:function."
         ) from error
-    return factory_of(name_of(source), ImageModel(model, sizes.batch, tokens, sizes.seq), inputs)
+    held = describe_model(CalledModel(model), pictures=True, B=sizes.batch, T=tokens, text=sizes.seq)
+    return factory_of(name_of(source), held, inputs)
 
 
 def _width(config: Mapping[str, Any]) -> int:

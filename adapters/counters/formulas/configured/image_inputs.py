@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import inspect
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .....core.errors import UsageError
-from .config_source import SEQ, Sizes
+from .config_source import Sizes
 from .cpu_values import values_on_cpu
 from .vision_model import shape_of
-
-if TYPE_CHECKING:
-    from .image_models import ImageLayout
 
 GRID, PIXELS = "image_grid_thw", "image_sizes"
 """What a model of transformers may take beside the pixels of images that differ in size: patches, or pixels, of each side."""
@@ -26,10 +23,10 @@ Beside = dict[str, list[list[int]]]
 """Numbers that stand beside the pixels, a row for each image."""
 
 
-def images_of(model: Any, vision: Any, sizes: Sizes, file: str) -> tuple[Any, ImageLayout]:
-    """The pixels of all images, bfloat16 on meta, and where they stand in the sequences.
+def images_of(model: Any, vision: Any, sizes: Sizes, file: str) -> tuple[Any, int, Beside]:
+    """The pixels of all images, bfloat16 on meta; the tokens of an image; and what stands beside the pixels.
 
-    Beside them stand, for each image, the patches of its time, height and width, or the pixels of its height and width, as the
+    Those are, for each image, the patches of its time, height and width, or the pixels of its height and width, as the
     model asks for; patches are rows of pixels, or small images. Raises UsageError for images of a size that the model does not
     take, and what the model raises for images that it cannot read.
     """
@@ -61,33 +58,25 @@ def images_of(model: Any, vision: Any, sizes: Sizes, file: str) -> tuple[Any, Im
     *others, last = shapes
     for shape in others:
         with suppress(Exception):
-            return _lay_out(model, shape, sizes, beside)
-    return _lay_out(model, last, sizes, beside)
+            return *_read_images(model, shape, number, beside), beside
+    return *_read_images(model, last, number, beside), beside
 
 
-def _lay_out(model: Any, shape: tuple[int, ...], sizes: Sizes, beside: Beside) -> tuple[Any, ImageLayout]:
-    """Pixels of this shape, and where their tokens stand. Raises ValueError if images have different numbers of tokens."""
+def _read_images(model: Any, shape: tuple[int, ...], number: int, beside: Beside) -> tuple[Any, int]:
+    """Pixels of this shape, and how many tokens a model of transformers makes of one of that many images. Raises ValueError if
+    images have different numbers of them."""
     import torch
-
-    from .image_models import ImageLayout
 
     pixels = torch.zeros(*shape, dtype=torch.bfloat16, device="meta")
-    tokens, rest = divmod(_tokens(model, pixels, beside), sizes.batch * sizes.images)
-    if rest:
-        raise ValueError("images of one size have different numbers of tokens")
-    return pixels, ImageLayout(sizes.batch, sizes.seq or SEQ, sizes.images, tokens, beside, sizes.pixels)
-
-
-def _tokens(model: Any, pixels: Any, beside: Beside) -> int:
-    """How many tokens a model of transformers makes of all images."""
-    import torch
-
     with torch.device("cpu"), values_on_cpu():
         made = model.get_image_features(pixel_values=pixels, **beside_pixels(beside))
     if not isinstance(made, (torch.Tensor, list, tuple)):
         made = made.last_hidden_state if made.pooler_output is None else made.pooler_output
     parts = list(made) if isinstance(made, (list, tuple)) else [made]
-    return sum(part.numel() // part.shape[-1] for part in parts)
+    tokens, rest = divmod(sum(part.numel() // part.shape[-1] for part in parts), number)
+    if rest:
+        raise ValueError("images of one size have different numbers of tokens")
+    return pixels, tokens
 
 
 def beside_pixels(beside: Beside) -> dict[str, Any]:
@@ -97,19 +86,23 @@ def beside_pixels(beside: Beside) -> dict[str, Any]:
     return {name: torch.tensor(rows, device="cpu") for name, rows in beside.items()}
 
 
-def call_with_images(image: int, layout: ImageLayout, model: Any, pixels: Any) -> Any:
-    """What a model of transformers returns for sequences with images in them; ``image`` is the id of a token of an image.
+def call_with_images(
+    image: int, images: int, tokens: int, beside: Beside, model: Any, input_ids: Any, pixel_values: Any
+) -> Any:
+    """What a model of transformers returns for sequences with so many images of so many tokens in them; ``image`` is the id of a
+    token of an image.
 
-    Each image has a token of text behind it, as its end has in the models' own templates.
+    Each image has a token of text behind it, as its end has in the models' own templates. Ids on meta have no values: others
+    stand in their place.
     """
     import torch
 
-    ids = torch.full((layout.sequences, layout.seq), int(image == 0), device="cpu")
-    for i in range(layout.images):
-        start = i * (layout.tokens + 1)
-        ids[:, start : start + layout.tokens] = image
-    given = beside_pixels(layout.beside)
+    ids = torch.full(tuple(input_ids.shape), int(image == 0), device="cpu")
+    for i in range(images):
+        start = i * (tokens + 1)
+        ids[:, start : start + tokens] = image
+    given = beside_pixels(beside)
     asked = inspect.signature(model.forward).parameters
     given.update({name: (ids == image).long() for name in KINDS if name in asked})
     with torch.device("cpu"), values_on_cpu():
-        return model(input_ids=ids, pixel_values=pixels, **given)
+        return model(input_ids=ids, pixel_values=pixel_values, **given)

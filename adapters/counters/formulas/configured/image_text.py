@@ -8,9 +8,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from .....core.errors import UsageError, describe_error
-from ....shared.refusal import FactoryError
-from .config_source import Lora, Made, Sizes, Source, factory_of, name_of, title
+from .....core.errors import UsageError
+from .config_source import SEQ, Lora, Made, Sizes, Source, factory_of, name_of, refuse, title
 
 IMAGE = ("image_token_id", "image_token_index")
 """The fields of a configuration that may say which id stands for a token of an image."""
@@ -28,10 +27,9 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
     import torch
     from transformers import AutoModelForImageTextToText
 
+    from .described_model import CalledModel, describe_model
     from .image_inputs import call_with_images, images_of
-    from .image_models import ImageTextModel
     from .lora import add_adapters
-    from .packed_documents import WHOLE_TYPE
 
     file = title(source)
     if sizes.lengths:
@@ -40,36 +38,32 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
         raise UsageError(
             f"{file} has no vision_config beside a text_config, so its model reads no images: leave --images out."
         )
-    try:
+    with refuse(f"no image can be given to the model of {file} here"):
         with torch.device("meta"):
             model = AutoModelForImageTextToText.from_config(config, dtype=torch.bfloat16)
-        pixels, layout = images_of(model, config.vision_config, sizes, file)
-    except UsageError:
-        raise
-    except Exception as error:
-        raise UsageError(f"no image can be given to the model of {file} here: {describe_error(error)}.") from error
+        pixels, tokens, beside = images_of(model, config.vision_config, sizes, file)
     image = next((getattr(config, name) for name in IMAGE if isinstance(getattr(config, name, None), int)), None)
     if image is None:
         raise UsageError(f"{file} names no token of an image (image_token_id), so none can be given here.")
-    taken = sizes.images * layout.tokens
-    if taken + sizes.images > layout.seq:
+    taken, seq = sizes.images * tokens, sizes.seq or SEQ
+    if taken + sizes.images > seq:
         raise UsageError(
-            f"the images of a sequence have {taken:,} tokens, and --seq {layout.seq} leaves none for text: give more."
+            f"the images of a sequence have {taken:,} tokens, and --seq {seq} leaves none for text: give more."
         )
-    try:
+    with refuse(f"the model of {file} cannot be called with images here"):
         with torch.device("meta"):
             model = add_adapters(model, lora.rank, lora.targets) if lora is not None else model
-            within = "model." if hasattr(model, "model") else ""
+            within = "model.model." if hasattr(model, "model") else "model."
             parts = getattr(model, "model", model).named_children()
-            paths = [within + path for path, _ in parts if path not in LANGUAGE]
-            held = ImageTextModel(
-                model, layout, paths, config.get_text_config(), partial(call_with_images, image, layout)
-            )
-            setattr(held, WHOLE_TYPE, config.model_type)
-            inputs = {"input_ids": torch.zeros(sizes.batch, layout.seq, dtype=torch.int64), "pixel_values": pixels}
+            inputs = {"input_ids": torch.zeros(sizes.batch, seq, dtype=torch.int64), "pixel_values": pixels}
+        call = partial(call_with_images, image, sizes.images, tokens, beside)
+        held = describe_model(
+            CalledModel(model, config.get_text_config(), call),
+            whole=config.model_type,
+            vision=[within + path for path, _ in parts if path not in LANGUAGE],
+            pixels=list(sizes.pixels),
+            images=sizes.images,
+            taken=taken,
+        )
         held.train()(**inputs)
-    except FactoryError as error:
-        raise UsageError(str(error)) from error
-    except Exception as error:
-        raise UsageError(f"the model of {file} cannot be called with images here: {describe_error(error)}.") from error
     return factory_of(name_of(source), held, inputs)

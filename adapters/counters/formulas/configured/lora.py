@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ....shared.refusal import FactoryError
+from .....core.errors import UsageError
 
 
 class AdaptedLinear(torch.nn.Module):
@@ -37,7 +37,7 @@ class AdaptedLinear(torch.nn.Module):
 def add_adapters(model: Any, rank: int, targets: Sequence[str] = ()) -> Any:
     """The model itself, its weights frozen, with an adapter on each target.
 
-    Without named targets these are all nn.Linear but the head, as in peft's "all-linear". Raises FactoryError for a target
+    Without named targets these are all nn.Linear but the head, as in peft's "all-linear". Raises UsageError for a target
     that is not there, and for a model without any.
     """
     model.requires_grad_(False)
@@ -48,12 +48,12 @@ def add_adapters(model: Any, rank: int, targets: Sequence[str] = ()) -> Any:
     names = {path.rpartition(".")[2] for path in paths}
     for target in targets:
         if target not in names:
-            raise FactoryError(
+            raise UsageError(
                 f"--lora names {target}, and no nn.Linear has this name: choose from {', '.join(sorted(names))}."
             )
     chosen = [path for path in paths if not targets or path.rpartition(".")[2] in targets]
     if not chosen:
-        raise FactoryError("this model has no nn.Linear but its head, so --lora has nothing to adapt.")
+        raise UsageError("this model has no nn.Linear but its head, so --lora has nothing to adapt.")
     for path in chosen:
         parent, _, name = path.rpartition(".")
         owner = model.get_submodule(parent)

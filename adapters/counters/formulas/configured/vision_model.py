@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .....core.errors import UsageError, describe_error
-from .config_source import Made, Sizes, Source, factory_of, name_of, title
+from .....core.errors import UsageError
+from .config_source import Made, Sizes, Source, factory_of, name_of, refuse, title
 
 CLASSIFIES = "ForImageClassification"
 """How the name of a class with a head for labels ends: the configuration's ``architectures`` names it."""
@@ -35,26 +35,23 @@ def vision_model(source: Source, config: Any, sizes: Sizes, of: str = "") -> Mad
     import torch
     from transformers import AutoModel, AutoModelForImageClassification
 
-    from .image_models import ImageModel
+    from .described_model import CalledModel, describe_model
 
     named = any(str(name).endswith(CLASSIFIES) for name in getattr(config, "architectures", None) or ())
     auto = AutoModelForImageClassification if named else AutoModel
     file = title(source)
-    try:
-        with torch.device("meta"):
-            shape = shape_of(config)
-            model = auto.from_config(config, dtype=torch.bfloat16)
-            pixels = torch.zeros(sizes.batch, *shape, dtype=torch.bfloat16)
-            states = model(pixel_values=pixels, output_hidden_states=True).hidden_states or ()
-    except Exception as error:
-        raise UsageError(f"transformers makes no encoder of images of {file}: {describe_error(error)}.") from error
+    with refuse(f"transformers makes no encoder of images of {file}"), torch.device("meta"):
+        shape = shape_of(config)
+        model = auto.from_config(config, dtype=torch.bfloat16)
+        pixels = torch.zeros(sizes.batch, *shape, dtype=torch.bfloat16)
+        states = model(pixel_values=pixels, output_hidden_states=True).hidden_states or ()
     shapes = {tuple(state.shape) for state in states}
     if len(shapes) != 1 or len(next(iter(shapes))) != 3:
         raise UsageError(
             f"the layers of {file} do not share one sequence of tokens: count it with reconcile run --torch module:function."
         )
     tokens = next(iter(shapes))[1]
-    held = ImageModel(model, sizes.batch, tokens, config=config)
+    held = describe_model(CalledModel(model, config), pictures=True, B=sizes.batch, T=tokens)
     return factory_of(name_of(source) + of, held, {"pixel_values": pixels})
 
 

@@ -10,8 +10,7 @@ import pytest
 import torch
 
 import reconcile
-from reconcile.adapters.counters.formulas.configured.image_models import ImageModel
-from reconcile.adapters.counters.formulas.configured.packed_documents import WHOLE_TYPE
+from reconcile.adapters.counters.formulas.configured.described_model import CalledModel, describe_model
 from reconcile.core.causes import Cause
 from tests.adapters.counters.formula_decoders import TOKENS, A, B, D, Decoder, E, F, H, K, L, N, T, V
 from tests.adapters.counters.formulas.test_trainers import counted, decoder
@@ -47,8 +46,12 @@ class Seer(Eye):
     main_input_name = None
 
 
+def of_images(model: Any) -> Any:
+    return describe_model(CalledModel(model), pictures=True, B=B, T=PATCHES)
+
+
 def test_the_trainer_takes_the_elements_of_pixels_for_tokens() -> None:
-    model, pixels = ImageModel(Eye(), B, PATCHES), {"pixel_values": torch.zeros(B, 3, SIDE, SIDE)}
+    model, pixels = of_images(Eye()), {"pixel_values": torch.zeros(B, 3, SIDE, SIDE)}
     first, weights = 3 * WIDE * PATCH**2, 3 * WIDE * PATCH**2 + 2 * WIDE**2
     elements, tokens = B * 3 * SIDE**2, B * PATCHES
     total, causes = causes_of(model, "hf-trainer", pixels)
@@ -62,7 +65,7 @@ def test_the_trainer_takes_the_elements_of_pixels_for_tokens() -> None:
 
 def test_the_trainer_gives_nothing_for_a_model_that_names_no_input() -> None:
     pixels = {"pixel_values": torch.zeros(B, 3, SIDE, SIDE)}
-    check_reasons(ImageModel(Seer(), B, PATCHES), {"hf-trainer": "elements of input_ids"}, pixels)
+    check_reasons(of_images(Seer()), {"hf-trainer": "elements of input_ids"}, pixels)
 
 
 # experts whose share nothing states
@@ -171,8 +174,7 @@ VERL = {
 def whole(kind: str, **stated: Any) -> Any:
     """A decoder of the text_config inside a configuration of this type."""
     model = Decoder(model_type=f"{kind}_text", **stated)
-    setattr(model, WHOLE_TYPE, kind)
-    return model
+    return describe_model(model, whole=kind)
 
 
 def test_verl_counts_by_the_type_around_the_text_config() -> None:

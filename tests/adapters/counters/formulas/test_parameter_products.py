@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconcile.adapters.counters.formulas.parameter_products import is_part, products_by_parameter
-from reconcile.core.records import BACKWARD, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Op, Tensor, Trace
+from reconcile.core.records import BACKWARD, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Op, Tensor
 
 WHOLE, PART, BATCH = (6, 10), (3, 10), 4
 FACTS = {"name": "a.weight", "shape": list(WHOLE), "part": list(PART), "owners": ["a"], "routed": False}
@@ -17,8 +17,7 @@ def product(id: str, phase: str, left: tuple[int, int], right: tuple[int, int]) 
 
 
 def phases(*ops: Op) -> dict[str, str]:
-    trace = Trace("torch", {}, "cpu", ops, (), (), (), ())
-    return {op.id: op.phase for op in products_by_parameter([FACTS], trace)["a.weight"]}
+    return {op.id: op.phase for op in products_by_parameter([FACTS], ops)["a.weight"]}
 
 
 def test_products_of_a_part_read_the_parameter() -> None:

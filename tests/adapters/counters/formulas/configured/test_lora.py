@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from reconcile.adapters.counters.formulas.configured.lora import add_adapters
-from reconcile.adapters.shared.refusal import FactoryError
 from reconcile.core.causes import Cause
-from tests.adapters.counters.formulas.configured import test_packed_documents as plain
-from tests.adapters.counters.formulas.configured.test_packed_documents import PAIR, WEIGHTS, B, F, H, L, T, V
+from reconcile.core.errors import UsageError
+from tests.adapters.counters.formulas.configured import test_described_model as plain
+from tests.adapters.counters.formulas.configured.test_described_model import PAIR, WEIGHTS, B, F, H, L, T, V
 from tests.adapters.counters.test_formulas import causes_of, causes_of_each
 
 R = 3
@@ -72,10 +72,10 @@ def test_a_new_adapter_has_the_products_of_the_paper() -> None:
 
 def test_a_target_that_is_not_there_is_one_sentence() -> None:
     with pytest.raises(
-        FactoryError, match=r"--lora names q_proj, and no nn\.Linear has this name: choose from down, k, o, q, up, v\."
+        UsageError, match=r"--lora names q_proj, and no nn\.Linear has this name: choose from down, k, o, q, up, v\."
     ):
         add_adapters(Decoder(), R, ("q_proj",))
     bare = Decoder()
     bare.layers = torch.nn.Sequential()
-    with pytest.raises(FactoryError, match=r"no nn\.Linear but its head"):
+    with pytest.raises(UsageError, match=r"no nn\.Linear but its head"):
         add_adapters(bare, R)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from reconcile.adapters.counters.formulas.configured.packed_documents import Documents
+from reconcile.adapters.counters.formulas.configured.described_model import pack_documents
 from reconcile.core.causes import Cause
 from tests.adapters.counters.test_formulas import causes_of_each
 
@@ -95,15 +95,15 @@ CASES: list[tuple[dict[str, Any], dict[str, dict[str, int]]]] = [
 
 @pytest.mark.parametrize(("stated", "causes"), CASES)
 def test_what_ran_is_inside_the_documents(stated: dict[str, Any], causes: dict[str, dict[str, int]]) -> None:
-    model, ids = Documents(Decoder(**stated), LENGTHS), torch.zeros(B, T, dtype=torch.int64)
+    model, ids = pack_documents(Decoder(**stated), LENGTHS), torch.zeros(B, T, dtype=torch.int64)
     expected = {formula: (RAN - sum(amounts.values()), amounts) for formula, amounts in causes.items()}
     assert causes_of_each(model, expected, ids) == expected
 
 
 def test_documents_of_one_length_are_a_batch() -> None:
     model, ids = Decoder(), torch.arange(2 * 3 * 4).reshape(2, 12) % V
-    (together,) = Documents(model, [4, 4, 4])(ids)
+    (together,) = pack_documents(model, [4, 4, 4])(ids)
     assert torch.equal(together, torch.cat([model(ids[:, i : i + 4]) for i in (0, 4, 8)]))
-    first, second = Documents(model, [5, 4, 3])(ids)[:2]
+    first, second = pack_documents(model, [5, 4, 3])(ids)[:2]
     assert torch.equal(first, model(ids[:, :5]))
     assert torch.equal(second, model(ids[:, 5:9]))
