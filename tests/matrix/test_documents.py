@@ -149,7 +149,7 @@ FILES = {
     r"--torch ring:": {"ring.py": RING}, r"--torch threads:": {"threads.py": THREADS},
     r"torchrun .*train\.py": {"train.py": TOGETHER},
     r"reconcile watch .*(train|infer)\.py": {"train.py": TRAIN, "infer.py": TRAIN},
-    r"--ncu net\.csv": {"net.py": files(PAGES["kernels.md"])["net.py"], "net.csv": COUNTED},
+    r"--ncu net\.csv": {"net.py": (ROOT / "docs" / "kernels" / "net.py").read_text(), "net.csv": COUNTED},
     r"reconcile mfu ": files(PAGES["mfu.md"]), r"--torch deployed:make": files(PAGES["decode.md"]),
     r"--torch (lenet|readme):": {path.name: path.read_text() for path in (ROOT / "docs" / "decode").glob("*.*")},
 }  # fmt: skip
