@@ -13,6 +13,7 @@ COUNTERS = (
         framework="jax",
         versions_key="jax",
         requirements=REQUIREMENTS,
+        checked=("0.10.2", "0.12.0.1"),
         rare=True,
         title="pl.estimate_cost",
     ),

@@ -32,10 +32,11 @@ for _source, _names, _work in (
     )
 
 
-@BOOK.rule("lax.integer_pow", source="P:179", formula="(floor(lg y) + ones of y in binary) O")
+@BOOK.rule("lax.integer_pow", source="P:179", formula="(floor(lg |y|) + ones of |y| in binary + (y < 0)) O")
 def _integer_pow(op: Op) -> Work:
+    """A negative power stops it before JAX 0.11.1, which adds the reciprocal."""
     y = op.attrs["y"]
-    return each_element(op, Work(mul=0 if y in (0, 1) else y.bit_length() - 1 + y.bit_count()))
+    return each_element(op, Work(mul=0 if y in (0, 1) else y.bit_length() - 1 + y.bit_count(), div=int(y < 0)))
 
 
 @BOOK.rule(PRODUCT, source="P:197", formula="2 K O, K the contracted sizes")

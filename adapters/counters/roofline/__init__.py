@@ -17,6 +17,7 @@ _UNFUSED = framework_counter(
     framework="jax",
     versions_key="jax",
     requirements=REQUIREMENTS,
+    checked=("0.10.2", "0.12.0.1"),
     rare=True,
 )
 COUNTERS = (

@@ -5,6 +5,7 @@ Nothing is computed: it goes through the jaxpr, each equation once, also in the 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -98,11 +99,10 @@ def program_of(equation: Any) -> Any:
 
 def capture(counter: str, call: Call) -> Ledger:
     """The ledger of one call. Raises BeyondCounter for a program that roofline refuses, or of which it takes a part."""
-    from absl import logging
     from jax.experimental import roofline
 
-    before = logging.get_verbosity()
-    logging.set_verbosity(logging.ERROR)  # it prints each equation that it has no rule for
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)  # it prints each equation that it has no rule for
     try:
         _, found = roofline.roofline(call.function)(*call.arguments)
     except Exception as error:
@@ -110,7 +110,7 @@ def capture(counter: str, call: Call) -> Ledger:
             f"roofline cannot count this program ({type(error).__name__}: {str(error)[:200] or 'it says no more'})"
         ) from error
     finally:
-        logging.set_verbosity(before)
+        logging.disable(before)
     total = int(found.flops if counter == PRODUCTS_ONLY else found.unfused_flops)
     return sum_ledger(counter, total, find_sightings(call, program_of))
 

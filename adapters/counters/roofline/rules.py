@@ -56,6 +56,9 @@ for (_source, _names), _work in ELEMENTS.items():
     BOOK.rule(*(f"lax.{name}" for name in _names.split()), source=_source, formula="O")(
         partial(each_element, work=_work)
     )
+BOOK.rule("lax.exp2", "lax.log2", source=UNARY, formula="O", versions=">=0.11.2")(
+    partial(each_element, work=Work(special=1))
+)
 for _name, _work in (("sum", Work(add=1)), ("prod", Work(mul=1)), ("max", Work(cmp=1)), ("min", Work(cmp=1))):
     BOOK.rule(f"lax.cum{_name}", source="R:163", formula="the size of the axis")(partial(elements_along, work=_work))
 BOOK.rule("lax.cumlogsumexp", source="R:185", formula="2 x the size of the axis")(

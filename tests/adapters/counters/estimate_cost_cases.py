@@ -1,4 +1,5 @@
-"""pl.estimate_cost by hand, from jax/_src/pallas/cost_estimate.py of JAX 0.10.2: 2 for a multiply-add, 1 for another element."""
+"""pl.estimate_cost by hand, from jax/_src/pallas/cost_estimate.py of JAX 0.10.2 and 0.12.0.1: 2 for a multiply-add, 1 for another
+element."""
 
 from __future__ import annotations
 
@@ -14,6 +15,8 @@ def _estimate() -> Iterator[Case]:
         yield case(name, [X, X], [X], work)
     for power, squared_or_multiplied in ((0, 0), (1, 0), (2, 1 + 1), (5, 2 + 2), (7, 2 + 3)):
         yield case("integer_pow", [X], [X], Work(mul=O * squared_or_multiplied), y=power)
+        if power > 1:  # 0.10.2 stops on the reciprocal's power
+            yield case("integer_pow", [X], [X], Work(mul=O * squared_or_multiplied, div=O), y=-power)
     yield from products()
 
 

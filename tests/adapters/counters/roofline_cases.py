@@ -1,5 +1,5 @@
-"""jax.experimental.roofline by hand, from jax/experimental/roofline/rooflines.py of JAX 0.10.2: 2 for a multiply-add,
-1 for any other element."""
+"""jax.experimental.roofline by hand, from jax/experimental/roofline/rooflines.py of JAX 0.10.2 and 0.12.0.1: 2 for a
+multiply-add, 1 for any other element."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from reconcile.core.records import Shape
 from reconcile.work import Work
 from tests.adapters.counters.cases import Case, op
 
-RELEASES = ("0.10.2",)
+OLDER, NEWER = ("0.10.2",), ("0.12.0.1",)
+RELEASES = OLDER + NEWER
 X = (2, 3, 4)
 O = 24  # noqa: E741
 ALONG = 3
@@ -62,6 +63,9 @@ def convolution(rows: int, out: int, inside: int, groups: int = 1, **attrs: Any)
 def _roofline() -> Iterator[Case]:
     for name, work in ROOFLINE.items():
         yield case(name, [X, X], [X], work)
+    for name in ("exp2", "log2"):
+        yield Case(op(f"lax.{name}", [X], [X]), OLDER)
+        yield Case(op(f"lax.{name}", [X], [X]), NEWER, O, Work(special=O))
     for name, work in CUMULATIVE.items():
         yield case(f"cum{name}", [X], [X], work * ALONG, axis=1)
     yield case("cumlogsumexp", [X], [X], Work(special=ALONG, add=ALONG), axis=1)
