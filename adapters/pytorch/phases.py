@@ -39,6 +39,7 @@ from ..shared.refusal import CannotCount, FactoryError
 from .module_tensors import is_lazy
 from .tracing.dispatched_calls import DispatchedCall
 from .tracing.followed_calls import is_transformed
+from .tracing.higher_order import WRITTEN_OUT, write_out
 from .tracing.nodes import (
     INPUT,
     WEIGHT,
@@ -276,8 +277,12 @@ class TrainingRecorder(Recorder):
 
             return run_backward
 
-        with wrap_function(torch.autograd, ENGINE, follow):
+        with wrap_function(torch.autograd, ENGINE, follow), write_out(self.note_written):
             yield
+
+    def note_written(self, name: str) -> None:
+        """An operator that runs functions is called as these."""
+        self.remarks += [WRITTEN_OUT % name] if WRITTEN_OUT % name not in self.remarks else []
 
     def begin_pass(self, roots: Any, followed: bool) -> None:
         """A backward pass from these tensors begins: hook every node behind them to report when it is done.

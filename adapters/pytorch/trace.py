@@ -60,7 +60,7 @@ def _record(model: TorchModel, device: str) -> Recorder:
         inputs = shake(model.example(device), shaken)
         path = ModulePath(module)
         recorder = Recorder(path)
-        calls, uncompiled = FusedCalls(recorder), higher_order.disable_compilation()
+        calls, uncompiled = FusedCalls(recorder), higher_order.write_out()
         with recorder.follow_seal(seal, module, inputs), keep_numbers(), torch.no_grad():
             with recorder.watch_surroundings(), uncompiled, calls, recorder, path, keep_fast_path():
                 result = take_lazy(module(*inputs))

@@ -31,7 +31,7 @@ def _record_call(model: TorchModel, log: Log) -> Recorder:
     witness = Witness(path)
     witness.log = log
     log.listening.read_products()
-    with torch.no_grad(), higher_order.disable_compilation(), FusedCalls(witness), witness, path:
+    with torch.no_grad(), higher_order.write_out(), FusedCalls(witness), witness, path:
         module(*inputs)
     return witness
 

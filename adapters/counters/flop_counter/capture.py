@@ -30,17 +30,16 @@ from ..limits import Limit, explain_limits
 COUNTER = "flop_counter"
 
 
+RUNS_FUNCTIONS = (
+    "it has no formula for an operator that runs functions (while_loop, flex_attention): leave flop_counter out"
+)
 LIMITS = (
     Limit(
         ("we are currently running autograd.grad()", "/_functorch/eager_transforms.py"),
         "it follows modules by their gradients' functions, which fails in a model that takes gradients itself: leave "
         "flop_counter out, or give the forward pass alone",
     ),
-    Limit(
-        ("/_higher_order_ops/", "torch.ops.higher_order.", "'NotImplementedType' object"),
-        "it has no formula for an operator that runs functions of its own, such as while_loop or flex_attention: leave "
-        "flop_counter out",
-    ),
+    Limit(("/_higher_order_ops/", "torch.ops.higher_order.", "'NotImplementedType' object"), RUNS_FUNCTIONS),
     Limit(
         ("/torch/nested/", "NestedTensorImpl"),
         "its formulas have no shape of a nested tensor: leave flop_counter out, or give padded tensors",
@@ -120,6 +119,8 @@ def _record_training(model: TorchModel) -> tuple[Recorder, RecordedFlopCounter]:
     watched = RecordedFlopCounter(recorder.where)
     with keep_numbers(), torch.enable_grad(), path, recorder, watched:
         step(module, inputs, update_of(model), recorder)
+    if recorder.remarks:  # such an operator was written out
+        raise BeyondCounter(RUNS_FUNCTIONS)
     return recorder, watched
 
 

@@ -66,7 +66,7 @@ def ledger(counter: str, model: TorchModel, packages: dict[str, str], profiler: 
         recorder = CallRecorder(path)
         counts: dict[torch.nn.Module, int] = {}
         watched = _watch_profiler(profiler, recorder, module, number, counts)
-        with torch.enable_grad(), higher_order.disable_compilation(), path, recorder, watched:
+        with torch.enable_grad(), higher_order.write_out(), path, recorder, watched:
             total = _to_exact(profiler.run(module, list(inputs))[number == MACS])
         names = module_paths(module)
         paths = visits(module) if profiler.per_path else [(names[m], m) for m in module.modules()]

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
+from importlib import import_module
 from typing import Any, Callable
 
 import torch
@@ -33,8 +34,16 @@ IDENTITY = "identity"
 FUNCTIONS_AT = {"flex_attention": (3, 4), "flex_attention_backward": (7, 9)}
 """Attention and its gradients: which arguments are ``score_mod`` and the block mask; the scale is the next."""
 
-DIRECT = "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG"
-"""PyTorch's own switch of flex_attention, by which it is not compiled."""
+WRITTEN_OUT = (
+    "the functions of %s were called one by one, and so were their gradients: PyTorch's own gradients of map and while_loop call "
+    "the functions once more"
+)
+"""Note of a training step with such an operator."""
+COMPILERS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
+    ("torch.nn.attention.flex_attention", "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG", lambda _switch: True),
+    ("torch._higher_order_ops.utils", "_hop_compile_and_call", lambda _compiles: lambda run, args, *_: run(*args)),
+)
+"""PyTorch's own switch of flex_attention, and what compiles all other operators; each with what takes its place."""
 
 
 def is_higher_order(func: Any) -> bool:
@@ -43,14 +52,31 @@ def is_higher_order(func: Any) -> bool:
 
 
 @contextmanager
-def disable_compilation() -> Iterator[None]:
-    """Within this, flex_attention is called as it is: PyTorch would compile it, which it does not do beneath a recorder."""
-    try:  # now: a model that imports it where it calls it would find the switch as PyTorch sets it
-        from torch.nn.attention import flex_attention as module
-    except ImportError:  # before PyTorch 2.5
-        yield
-        return
-    with wrap_function(module, DIRECT, lambda _switch: True) if hasattr(module, DIRECT) else nullcontext():
+def write_out(met: Callable[[str], None] = lambda _name: None) -> Iterator[None]:
+    """Within this, an operator that runs functions calls them one by one as plain functions, so that autograd follows them, and
+    flex_attention is called as it is: PyTorch would compile them, which it does not do beneath a recorder.
+
+    ``met`` is called with the name of each operator that is written out.
+    """
+
+    def call_functions(call: Any) -> Callable[..., Any]:
+        def call_written(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+            run = open_operator(self, args)
+            if run is None:
+                return call(self, *args, **kwargs)
+            met(self.name())
+            return run()
+
+        return call_written
+
+    with ExitStack() as stack:
+        stack.enter_context(wrap_function(torch._ops.HigherOrderOperator, "__call__", call_functions))
+        for place, name, make in COMPILERS:
+            with suppress(
+                ImportError
+            ):  # now: a model that imports it where it calls it would find it as PyTorch sets it
+                module = import_module(place)
+                stack.enter_context(wrap_function(module, name, make) if hasattr(module, name) else nullcontext())
         yield
 
 
@@ -58,19 +84,14 @@ def open_operator(func: Any, args: tuple[Any, ...]) -> Callable[[], Any] | None:
     """What runs the functions of this operator one by one, so that their own ops can be recorded; None for an operator that is
     recorded whole."""
     runs: dict[str, Callable[..., Any]] = {
-        "cond": open_condition,
+        "cond": lambda predicate, if_true, if_false, operands: (if_true if predicate else if_false)(*operands),
         "while_loop": _while_loop,
-        "scan": _scan,
-        "associative_scan": _associative_scan,
+        "scan": partial(_run_generic, "scan"),
+        "associative_scan": partial(_run_generic, "associative_scan"),
         "map_impl": _map,
     }
     run = runs.get(func.name())
     return None if run is None else partial(run, *args)
-
-
-def open_condition(predicate: Any, if_true: Any, if_false: Any, operands: Any) -> Any:
-    """The branch of torch.cond that is taken, called as a plain function."""
-    return (if_true if predicate else if_false)(*operands)
 
 
 def _while_loop(condition: Any, body: Any, carried: Any, additional: Any, *_: Any) -> Any:
@@ -82,16 +103,10 @@ def _while_loop(condition: Any, body: Any, carried: Any, additional: Any, *_: An
             return carried
 
 
-def _scan(combine: Any, init: Any, xs: Any, additional: Any = ()) -> Any:
-    from torch._higher_order_ops.scan import generic_scan
-
-    return generic_scan(combine, init, xs, additional_inputs=additional)
-
-
-def _associative_scan(combine: Any, xs: Any, additional: Any = ()) -> Any:
-    from torch._higher_order_ops.associative_scan import generic_associative_scan
-
-    return generic_associative_scan(combine, xs, additional_inputs=additional)
+def _run_generic(name: str, *args: Any) -> Any:
+    """PyTorch's own plain function of an operator, whose last argument are the additional inputs."""
+    module = sys.modules[f"torch._higher_order_ops.{name}"]
+    return getattr(module, f"generic_{name}")(*args[:-1], additional_inputs=args[-1])
 
 
 def _map(function: Any, xs: Any, others: Any) -> Any:

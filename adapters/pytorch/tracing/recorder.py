@@ -241,11 +241,7 @@ class Recorder(TorchDispatchMode):
         return op
 
     def open_operator(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Let an operator through that runs functions itself, and record what they do, or the operator as one op."""
-        run = None if self.paused else higher_order.open_operator(func, args)
-        if run is not None:
-            with self:
-                return run()
+        """Let an operator through that runs functions itself, and record it as one op."""
         out = func(*args, **kwargs)
         self.attempt(self.note_functions, func, args, out)
         return out

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
 import reconcile
 from reconcile.adapters.counters.limits import Limit, explain_limits
@@ -32,6 +34,7 @@ def test_the_page_lists_these_ways() -> None:
     assert sorted(documented()) == sorted(WAYS)
 
 
+TIMES = 3
 CHEAP = {
     "a plain module", "torch.compile(module)", "torch.jit.script(module)", "torch.func.vmap", "a nested tensor (jagged)",
     "checkpoint(use_reentrant=False)", "hooks that compute", "`__call__` overridden",
@@ -130,11 +133,65 @@ def test_an_exported_program_keeps_its_layers() -> None:
     assert products == {"up", "down"}
 
 
-@pytest.mark.parametrize("name", ["torch.cond", "while_loop", "flex_attention"])
-def test_a_step_of_an_operator_that_runs_functions_is_refused(name: str) -> None:
+def test_a_step_of_flex_attention_is_refused() -> None:
     with pytest.raises(UsageError, match="its training step cannot be traced; count the forward pass") as refused:
-        reconcile.run(torch=WAYS[name].make, pass_="training")
+        reconcile.run(torch=WAYS["flex_attention"].make, pass_="training")
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["scan", "map", "while_loop", "torch.cond"])
+def test_a_step_of_an_operator_that_runs_functions_is_counted_as_these(name: str) -> None:
+    """Of a scan, the last state gets no gradient, and the first one needs none."""
+    weights = {"scan": 2 * TIMES - 1, "map": TIMES, "while_loop": TIMES, "torch.cond": 1}[name]
+    states = {"scan": 2 * (TIMES - 1) - 1, "map": 0, "while_loop": TIMES - 1, "torch.cond": 0}[name]
+    forward = {"scan": 2 * TIMES, "map": TIMES, "while_loop": TIMES, "torch.cond": 1}[name]
+    run = reconcile.run(torch=lambda: (Repeats(name), torch.ones(TIMES, BATCH, WIDE)), pass_="training")
+    (trace,) = run.result.traces
+    assert trace.totals["matmul"] == 2 * (forward + weights + states) * BATCH * WIDE * WIDE
+    assert {row.path for row in trace.rows if row.work.mac} == {""}
+    assert any("were called one by one" in note for note in trace.notes)
+    (ledger,) = [each.ledger for each in run.verdict.counters if each.ledger.counter == "flop_counter"]
+    assert ledger.total is None
+
+
+def test_gradients_of_such_an_operator_stay_what_they_are_within_count() -> None:
+    found = []
+    for name in ("scan", "loop"):
+        net, x = Repeats(name), torch.arange(TIMES * BATCH * WIDE).reshape(TIMES, BATCH, WIDE) / 99
+        with reconcile.count() as step:
+            net(x).sum().backward()
+        found.append((net.weight.grad, step.flops()))
+    assert torch.allclose(found[0][0], found[1][0])
+    assert found[0][1] == found[1][1]
+
+
+class Repeats(nn.Module):
+    """Products with a weight within an operator that runs functions; ``loop`` is a scan that is written out."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.weight, self.name = nn.Parameter(torch.eye(WIDE)), name
+
+    def multiply(self, state: Any, row: Any) -> tuple[Any, Any]:
+        return state @ self.weight + row, torch.tanh(state @ self.weight)
+
+    def forward(self, x: Any) -> Any:
+        from torch._higher_order_ops import map, scan, while_loop
+
+        if self.name == "map":
+            return map(lambda row: row @ self.weight, x)
+        if self.name == "while_loop":
+            body = lambda i, row: (i + 1, row @ self.weight)  # noqa: E731
+            return while_loop(lambda i, _: i < TIMES, body, (torch.tensor(0), x[0]))[1]
+        if self.name == "torch.cond":
+            return torch.cond(x.sum() > 0, lambda rows: rows[0] @ self.weight, lambda rows: rows[0], (x,))
+        if self.name == "scan":
+            return scan(self.multiply, torch.zeros(BATCH, WIDE), x)[1]
+        state, found = torch.zeros(BATCH, WIDE), []
+        for row in x:
+            state, out = self.multiply(state, row)
+            found.append(out)
+        return torch.stack(found)
 
 
 def from_library() -> None:

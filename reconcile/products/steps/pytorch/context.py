@@ -18,8 +18,7 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode, _get_curren
 from ....adapters.pytorch.model import versions
 from ....adapters.pytorch.module_tensors import tensors_of
 from ....adapters.pytorch.trace import finish_trace
-from ....adapters.pytorch.tracing.higher_order import disable_compilation, open_condition
-from ....adapters.pytorch.tracing.numpy_crossings import watch_leaving
+from ....adapters.pytorch.tracing.numpy_crossings import BY_ADDRESS, watch_leaving
 from ....adapters.pytorch.tracing.wrapped_functions import wrap_function
 from ....adapters.shared.refusal import BeyondCounter
 from ....core.message import text_of
@@ -48,9 +47,6 @@ GENERATOR_NOT_BEGUN = (
 OF_ITS_OWN, OF_SEVERAL = " of the program's own", "%s, of %d that the program has"
 """Which optimizers stepped, after how often one did."""
 FOR_SHAPES = "%d of the calls of a model were on tensors without values (meta), which give shapes: nothing runs there"
-COMPILES = "_hop_compile_and_call"
-"""The function of torch._higher_order_ops.utils that calls all operators with functions as arguments."""
-CONDITION = "_cond_op_wrapper"
 NOTHING_RAN = "nothing ran in the step: no operator of PyTorch was called on this thread"
 
 
@@ -139,34 +135,6 @@ def eager() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def run_uncompiled(met: Callable[[str], None]) -> Iterator[None]:
-    """Within this, PyTorch compiles no operator to run its functions, and a condition calls the branch that it selects.
-
-    The compiler skips frames that run beneath a recorder's mode, but not the recorder's own.  The branch is called as a plain
-    function, so that autograd follows it: beneath the operator it does not, and PyTorch gets the branch's gradients by compiling
-    it.  ``met`` is called with the name of a condition.
-    """
-    try:
-        from torch._higher_order_ops import utils as module
-    except ImportError:
-        yield
-        return
-
-    def call_uncompiled(function: Any, args: Any, kwargs: Any = None) -> Any:
-        if getattr(function, "__name__", "") != CONDITION:
-            return function(*args, **(kwargs or {}))
-        met("cond")
-        return open_condition(*args)
-
-    with (
-        wrap_function(module, COMPILES, lambda _compiles: call_uncompiled)
-        if hasattr(module, COMPILES)
-        else nullcontext()
-    ):
-        yield
-
-
 class StepContext:
     """What runs between ``enter`` and ``leave`` as a trace, and as a ledger of each counter that is nested in it.
 
@@ -208,11 +176,9 @@ class StepContext:
             for each in (
                 recorder.watch_surroundings(self._loads),
                 eager(),
-                disable_compilation(),
-                run_uncompiled(recorder.opens),
                 recorder.follow_passes(),
                 watch_leaving(recorder.seal.note_left),
-                watch_leaving(recorder.seal.note_address, ("data_ptr",)),
+                watch_leaving(recorder.seal.note_address, BY_ADDRESS),
                 nullcontext() if self.optimizers_told else optimizers(recorder, done),
                 recorder.path,
                 self._run_counters(),

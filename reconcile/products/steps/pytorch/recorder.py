@@ -223,8 +223,9 @@ class StepRecorder(TrainingRecorder):
         """See Recorder."""
         self._withhold(TENSORS_MADE % name)
 
-    def opens(self, name: str) -> None:
-        """An operator that runs functions of the program is called."""
+    def note_written(self, name: str) -> None:
+        """See TrainingRecorder."""
+        super().note_written(name)
         self._withhold(RUNS_FUNCTIONS_OF_ITS_OWN % name)
 
     def _withhold(self, why: str) -> None:
@@ -233,7 +234,7 @@ class StepRecorder(TrainingRecorder):
 
     def open_operator(self, func: Any, args: Any, kwargs: Any) -> Any:
         """See Recorder. What such an operator runs belongs to the module that runs."""
-        self.opens(func.name())
+        self._withhold(RUNS_FUNCTIONS_OF_ITS_OWN % func.name())
         during = self._of_call if torch._C._current_autograd_node() is None else BACKWARD
         held = self._operator_at
         self._operator_at = held or (self.attempt(self.where) or "", RECOMPUTATION if self.is_recomputing() else during)
