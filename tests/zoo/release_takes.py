@@ -22,7 +22,7 @@ from reconcile.core.errors import UsageError
 from reconcile.core.protocol import TRACE, to_text
 from reconcile.core.records import Trace, from_json
 from reconcile.core.registry import known_counters
-from reconcile.launch.environments.definitions import CURRENT, Environment, adhoc
+from reconcile.launch.environments.definitions import CURRENT, Environment
 from reconcile.launch.environments.definitions import load as environments
 from reconcile.launch.environments.provision import cache_root, folder_of
 from reconcile.launch.environments.runs import make_interpreter
@@ -32,13 +32,14 @@ from reconcile.products.upgrade.run import sides
 from tests.workers import request
 
 ROOT = Path(__file__).resolve().parents[2]
+OLD, NEW = "3.8", "3.13"
 FRAMEWORKS = {
-    "flop_counter": ("torch", (CURRENT,), "torch=={0}"),
-    "xla@lowered": ("jaxlib", (CURRENT,), "jax=={0} jaxlib=={0}"),
-    "tf.profiler@frozen": ("tensorflow-cpu", ("3.8", CURRENT), "tensorflow-cpu=={0}"),
+    "flop_counter": ("torch", (NEW, CURRENT), "torch=={0}"),
+    "xla@lowered": ("jaxlib", (NEW, CURRENT), "jax=={0} jaxlib=={0}"),
+    "tf.profiler@frozen": ("tensorflow-cpu", (OLD, NEW, CURRENT), "tensorflow-cpu=={0}"),
 }
-"""Counters that a framework brings: its package, the Pythons that its releases run on, and what to install. Their releases have
-traces of their own, and the last of each minor release is looked at."""
+"""Counters that a framework brings: its package, the Pythons that its releases run on (of several the last one), and what to
+install. Their releases have traces of their own, and the last of each minor release is looked at."""
 LEGACY = ("gru_demo", "crnn", "mobilenet_v2")
 """Pairs that also run on Python 3.8, beside the families, which need 3.10."""
 OLDER = "torch-1.10.1"
@@ -119,9 +120,8 @@ def _of_counter(counter: str, release: str) -> dict[str, Any]:
 
 
 def _of_framework(counter: str, release: str, python: str) -> dict[str, Any]:
-    known, pins = known_counters()[counter], FRAMEWORKS[counter][2].format(release).split()
-    env = environments()[known.family].with_(pins) if known.requirements else adhoc(tuple(pins), python)
-    names = (*families(counter), *LEGACY) if python == CURRENT else LEGACY
+    env = sides(FRAMEWORKS[counter][2].format(release).split(), [], python, (counter,))[1]
+    names = LEGACY if python == OLD else (*families(counter), *LEGACY)
     found = _in(env, lambda at: [_layers(at, counter, names), _layers(at, counter, names, TRACE)])
     where = CURRENT if python == CURRENT else f"Python {python}"
     return {"families": found[0], "traces": found[-1], "where": where}
