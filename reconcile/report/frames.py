@@ -17,8 +17,6 @@ from ..engine.answer import Answer
 from ..engine.breakdown import RESIDUAL, to_the_work
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     import pandas
 
 
@@ -30,7 +28,7 @@ def table(result: Answer) -> pandas.DataFrame:
         [row.layer, *(row.work.get(f) for f in frameworks), *(row.counters.get(c) for c in counters)]
         for row in result.layers
     ]
-    return _frame(rows, ["layer", *(f"work ({f})" for f in frameworks), *counters], index=True)
+    return make_frame(rows, ["layer", *(f"work ({f})" for f in frameworks), *counters], index=True)
 
 
 def layers(result: Answer) -> pandas.DataFrame:
@@ -41,7 +39,7 @@ def layers(result: Answer) -> pandas.DataFrame:
         for row in result.layers
         for counter, value in row.counters.items()
     ]
-    return _frame(rows, ["layer", "counter", "FLOP", "work", "to the work", "cause"])
+    return make_frame(rows, ["layer", "counter", "FLOP", "work", "to the work", "cause"])
 
 
 def _apart(row: LayerRow, counter: str, framework: str) -> Iterator[Any]:
@@ -70,7 +68,7 @@ def phases(result: Answer) -> pandas.DataFrame:
         for t in tables
         for row in (*t.rows, t.total)
     ]
-    return _frame(rows, ["framework", "layer", *present, "backward", "ratio"])
+    return make_frame(rows, ["framework", "layer", *present, "backward", "ratio"])
 
 
 def causes(result: Answer) -> pandas.DataFrame:
@@ -78,18 +76,7 @@ def causes(result: Answer) -> pandas.DataFrame:
     by_counter = {c.ledger.counter: dict(c.causes) for c in result.verdict.counters if c.off is not None}
     present = [cause.value for cause in ORDER if any(cause.value in amounts for amounts in by_counter.values())]
     rows = [[cause, *(amounts.get(cause, 0) for amounts in by_counter.values())] for cause in [*present, RESIDUAL]]
-    return _frame(rows, ["cause", *by_counter], index=True)
-
-
-def tabulate_steps(kinds: Iterable[tuple[str, int, int | None]]) -> pandas.DataFrame:
-    """A row per kind of step of a training run: its shapes, how many ran, the FLOPs of one and of all."""
-    rows = [[shapes, calls, flops, None if flops is None else calls * flops] for shapes, calls, flops in kinds]
-    return _frame(rows, ["shapes", "calls", "FLOP each", "FLOP"])
-
-
-def formulas(rows: Iterable[tuple[str, int | None, Fraction | None, int | None, str]]) -> pandas.DataFrame:
-    """A row per formula: FLOPs of a step, their ratio to what ran, the residual, and the causes or the reason."""
-    return _frame(map(list, rows), ["formula", "FLOP", "of what ran", "residual", "why"], index=True)
+    return make_frame(rows, ["cause", *by_counter], index=True)
 
 
 def lines(statement: Statement) -> pandas.DataFrame:
@@ -100,10 +87,10 @@ def lines(statement: Statement) -> pandas.DataFrame:
     if not statement.residuals:
         rows.append(["residual", "", "", "", statement.residual])
     rows.append([statement.to, "", "", "", statement.to_total])
-    return _frame(rows, ["line", "layer", "op", "counter", "FLOP"])
+    return make_frame(rows, ["line", "layer", "op", "counter", "FLOP"])
 
 
-def _frame(rows: Iterable[list[Any]], columns: list[str], index: bool = False) -> pandas.DataFrame:
+def make_frame(rows: Iterable[list[Any]], columns: list[str], index: bool = False) -> pandas.DataFrame:
     """The rows as a frame; with ``index``, the first column is the index."""
     try:
         import pandas

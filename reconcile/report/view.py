@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ..core.causes import State
+from ..core.causes import Cause, State
 from ..core.conventions import Convention
 from ..core.errors import EXIT_FAILED
 from ..core.number_format import format_count, format_signed, list_first, multiple, number, ratio
@@ -123,7 +123,7 @@ def describe_closing(counter: CounterVerdict, brief: bool = False) -> str:
     if counter.exact:
         return f"exact.{left}"
     if brief and counter.off:
-        return f"{_to_add(counter)}.{rest}"
+        return f"{_to_add(counter)}.{rest}{_name_uncounted(counter)}"
     if counter.off:
         how = f"{describe_distance(counter)} the work that ran"
     elif counter.state is State.UNEXPLAINED:
@@ -131,6 +131,13 @@ def describe_closing(counter: CounterVerdict, brief: bool = False) -> str:
     else:
         how = "the right total by errors that offset each other"
     return f"{how}; {_to_add(counter)}.{rest}{left}"
+
+
+def _name_uncounted(counter: CounterVerdict) -> str:
+    """A sentence on the ops for which the counter has no formula: the statement of a large model does not name them."""
+    lines = counter.statement.adjustments if counter.statement is not None else ()
+    ops = dict.fromkeys(line.op for line in lines if line.cause is Cause.OP_NOT_COUNTED)
+    return f" Not counted: {list_first(list(ops), CAUSES)}." if ops else ""
 
 
 def _to_add(counter: CounterVerdict) -> str:

@@ -50,6 +50,17 @@ def test_the_largest_cause_is_the_largest_either_way() -> None:
     )
 
 
+def test_a_short_sentence_names_the_ops_without_a_formula() -> None:
+    """The statement of a large model leaves names of ops out, and which op it was is what a reader asks."""
+    ops = [("loop", f"aten.op{index}", Cause.OP_NOT_COUNTED, 5) for index in range(5)]
+    result = frozen_with(("dense", "Add", DEAD, -3), *ops)
+    said = view.describe_closing(counters_of(result)[0], brief=True)
+    assert said.endswith("Not counted: aten.op0, aten.op1, aten.op2 and 2 more.")
+    assert "Not counted" not in view.describe_closing(
+        counters_of(frozen_with(("dense", "Add", DEAD, -3)))[0], brief=True
+    )
+
+
 def test_a_residual_can_be_the_largest() -> None:
     result = samples.unexplained()
     (thop,) = [v for v in counters_of(result) if v.ledger.counter == "thop"]

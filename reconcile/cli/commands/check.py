@@ -117,7 +117,7 @@ def check(
             raise
     remedy = "" if against else accept
     if total is not None and done.drift is not None and not done.failed and not done.drift.failed:
-        exit_on_totals(ctx, done.drift, done.path, total)
+        exit_on_totals(ctx, done.drift, done.path, total, remedy)
     if format_check is not None:
         remarks = describe_check(done, str(path), "", update=update, quiet=True)[1 if done.drift is not None else 0 :]
         with choose.formulas_of(request):
@@ -131,12 +131,14 @@ def check(
     ctx.exit(done.exit_code)
 
 
-def exit_on_totals(ctx: click.Context, drift: Drift, path: Path, total: float) -> NoReturn:
-    """Print whether the totals are those of the baseline at ``path``, within so many percent, and exit."""
-    from ...drift.report import describe_totals
+def exit_on_totals(ctx: click.Context, drift: Drift, path: Path, total: float, remedy: str = "") -> NoReturn:
+    """Print whether the totals are those of the baseline at ``path``, within so many percent, else what moved, and exit."""
+    from ...drift.report import describe_totals, details
 
     said, moved = describe_totals(drift, str(path), total)
-    say(said)
+    why = details(drift, verbose=ctx.params["verbose"]) if moved and not ctx.params["quiet"] else []
+    for line in (said, *why, *([f"accept it with: {remedy}"] if moved and remedy else [])):
+        say(line)
     ctx.exit(EXIT_UNEXPLAINED if moved else EXIT_OK)
 
 

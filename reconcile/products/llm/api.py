@@ -64,13 +64,15 @@ class LanguageModel:
         ``why`` spells the causes with what each adds to arrive at what ran, or why the formula has no number; None stands there
         for a number.
         """
-        from ...report.frames import formulas
+        from ...report.frames import make_frame
         from .report import why
 
-        return formulas(
-            (q.name, q.step, None if q.step is None else Fraction(q.step, self.result.ran_once), q.residual, why(q))
+        ran = self.result.ran_once
+        rows = (
+            [q.name, q.step, None if q.step is None else Fraction(q.step, ran), q.residual, why(q)]
             for q in self.result.quotes
         )
+        return make_frame(rows, ["formula", "FLOP", "of what ran", "residual", "why"], index=True)
 
     def cite(self) -> str:
         """The sentence to publish: FLOPs per token, the step, the convention and the versions."""

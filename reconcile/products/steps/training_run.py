@@ -275,9 +275,11 @@ class TrainingRun:
     @property
     def steps(self) -> pandas.DataFrame:
         """A row per kind: its shapes, how many ran, and the FLOPs of one and of all; None where they are not known."""
-        from ...report.frames import tabulate_steps
+        from ...report.frames import make_frame
 
-        return tabulate_steps((k.shapes, k.calls, k.metrics["flops"] if k.metrics else None) for k in self.kinds)
+        each = [(k, k.metrics["flops"] if k.metrics else None) for k in self.kinds]
+        rows = ([k.shapes, k.calls, flops, None if flops is None else k.calls * flops] for k, flops in each)
+        return make_frame(rows, ["shapes", "calls", "FLOP each", "FLOP"])
 
 
 def _describe(batch: _MicroBatch) -> str:

@@ -106,6 +106,11 @@ def test_totals_alone_within_a_tolerance(bench: Bench) -> None:
     share = 100 * (GRU - DENSE) / (CONV + GRU + DENSE)
     assert [bench.check("--total", str(share * by)).exit_code for by in (0, 0.999, 1.001)] == [1, 1, 0]
     assert bench.check("--total", "1", "--update").exit_code == 2
+    named = ("gru", f"{GRU:,}", "--update")  # the layer, its amount, how to accept it
+    assert [[word in bench.check("--total", by).stdout for word in named] for by in ("0", "99")] == [
+        [True] * 3,
+        [False] * 3,
+    ]
 
 
 def test_what_moved_is_said_and_accepted_only_when_asked(bench: Bench) -> None:
