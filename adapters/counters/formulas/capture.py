@@ -20,9 +20,9 @@ from .config_fields import FIELDS
 from .configured.described_model import FACTS
 from .model_facts import read_configuration, read_module
 from .table import FORMULAS, parts
-from .terms import ALL_EXPERTS, ATTENTION, HEAD, LAYER, PARAMETER, WHOLE, Formula, Term, count_of
+from .terms import ALL_EXPERTS, ATTENTION, HEAD, LAYER, PARAMETER, WHOLE, Facts, Formula, Term, count_of
 
-Place = tuple[str, dict[str, Any]]
+Place = tuple[str, Facts]
 """Where a term is, and its facts there."""
 
 
@@ -69,7 +69,7 @@ class Read(NamedTuple):
 
     device: str
     versions: dict[str, str]
-    facts: dict[str, Any]
+    facts: Facts
     layers: list[str]
     places: dict[str, list[Place]]
 
@@ -114,7 +114,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
             passes = term.passes[1 if model.training else 0]
             if term.kind == PARAMETER and model.training and not own_facts["trainable"]:
                 passes = min(passes, formula.frozen)
-            attrs: dict[str, Any] = dict(own_facts, passes=passes, layers=read.layers)
+            attrs: Facts = dict(own_facts, passes=passes, layers=read.layers)
             entry = f"{layer}|{term.title}"
             record = Op(
                 f"term{len(sightings)}", op, layer, (), (Tensor(tuple(own_facts.get("shape", ())), "float32"),), attrs
@@ -128,7 +128,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     return make_ledger(counter, "torch", FLOP, read.device, read.versions, total, entries.values(), sightings)
 
 
-def _applies(formula: Formula, facts: dict[str, Any], layers: list[str]) -> None:
+def _applies(formula: Formula, facts: Facts, layers: list[str]) -> None:
     """Refuse, in a sentence, a configuration that the formula cannot read or does not cover."""
     if formula.reads and facts["sides"]:
         raise BeyondCounter(

@@ -10,7 +10,7 @@ import torch
 
 from .config_fields import FIELDS
 from .flat_parameters import Held, is_flat, pieces, plain, views
-from .terms import EXPERT
+from .terms import EXPERT, Facts
 
 INDEX = "indexer"
 """The name of the module that chooses the keys of sparse attention, in every model of transformers that has one."""
@@ -22,10 +22,10 @@ OFFSET = 2
 """Rows that a table of positions has more than positions: OPT's and BART's start at 2."""
 
 
-def read_configuration(config: Any) -> dict[str, Any]:
+def read_configuration(config: Any) -> Facts:
     """The facts that the configuration states; what it leaves out has the default of its library."""
     found = {name: getattr(config, name, None) for names in FIELDS.values() for name in names}
-    facts: dict[str, Any] = {}
+    facts: Facts = {}
     for fact, names in FIELDS.items():
         stated = [found[name] for name in names if isinstance(found[name], int)]
         if stated:
@@ -48,8 +48,8 @@ def read_configuration(config: Any) -> dict[str, Any]:
     kind = getattr(config, "model_type", "")
     if kind == SWITCH:
         facts["a"] = 1
-    window = getattr(config, "sliding_window", None)
-    windows = "sliding_attention" in _kinds_of_layers(config) or bool(window and _uses_windows(config))
+    window, is_used = getattr(config, "sliding_window", None), bool(getattr(config, "use_sliding_window", True))
+    windows = "sliding_attention" in _kinds_of_layers(config) or bool(window and is_used)
     is_number = isinstance(window, int)
     return {
         **facts,
@@ -60,7 +60,7 @@ def read_configuration(config: Any) -> dict[str, Any]:
         "moe": False,
         "sides": bool(getattr(config, "is_encoder_decoder", False)),
         "windows": windows,
-        "sliding": window if is_number else 0,
+        "sliding": window if is_number and is_used else 0,
         "windowless": windows and not is_number,
     }
 
@@ -69,15 +69,9 @@ def _kinds_of_layers(config: Any) -> list[str]:
     return [str(kind) for kind in getattr(config, "layer_types", None) or ()]
 
 
-def _uses_windows(config: Any) -> bool:
-    return bool(getattr(config, "use_sliding_window", True))
-
-
-def read_layers(config: Any, weights: list[dict[str, Any]], layers: list[str]) -> list[dict[str, Any]]:
-    """The facts of each layer: its window in keys, 0 if it sees all of them; whether it has linear attention in place of
-    attention, experts, and an indexer."""
-    window = getattr(config, "sliding_window", None)
-    keys = window if isinstance(window, int) and _uses_windows(config) else 0
+def read_layers(config: Any, sliding: int, weights: list[Facts], layers: list[str]) -> list[Facts]:
+    """The facts of each layer: its window, ``sliding`` keys, or 0 if it sees all of them; whether it has linear attention in
+    place of attention, experts, and an indexer."""
     kinds = (_kinds_of_layers(config) or ["sliding"] * len(layers)) + [""] * len(layers)
     found = []
     for index, (layer, kind) in enumerate(zip(layers, kinds, strict=False)):
@@ -86,7 +80,7 @@ def read_layers(config: Any, weights: list[dict[str, Any]], layers: list[str]) -
             {
                 "layer": layer,
                 "index": index,
-                "window": keys if "sliding" in kind else 0,
+                "window": sliding if "sliding" in kind else 0,
                 "linear": "linear" in kind,
                 "moe": any(weight["routed"] for weight in own),
                 "indexed": any(INDEX in weight["name"].split(".") for weight in own),
@@ -95,9 +89,7 @@ def read_layers(config: Any, weights: list[dict[str, Any]], layers: list[str]) -
     return found
 
 
-def read_module(
-    module: torch.nn.Module, config: Any, facts: dict[str, Any]
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]], dict[str, Any]]:
+def read_module(module: torch.nn.Module, config: Any, facts: Facts) -> tuple[list[Facts], list[Facts], Facts]:
     """The facts of each layer (none if they are not known), those of each parameter, and what the parameters say together.
 
     The latter: whether a table of nn.Embedding is ``tied``, another module's weight as well; the ``head``, which is the last
@@ -107,7 +99,7 @@ def read_module(
     """
     layers = stacks(module, config) if facts["sides"] else layer_paths(module, facts["L"]) if "L" in facts else []
     weights = parameters(module, facts, layers)
-    inside = read_layers(config, weights, layers)
+    inside = read_layers(config, facts["sliding"], weights, layers)
     wide = [facts.get("V"), facts.get("h")]
     outside = [w for w in weights if not w["inside"]]
     heads = [w["owners"][-1] for w in outside if w["shape"] == wide]
@@ -147,7 +139,7 @@ def stacks(module: torch.nn.Module, config: Any) -> list[str]:
     return [f"{path}.{i}" for path in outer for i in range(lists[path])]
 
 
-def parameters(module: torch.nn.Module, facts: dict[str, Any], layers: list[str]) -> list[dict[str, Any]]:
+def parameters(module: torch.nn.Module, facts: Facts, layers: list[str]) -> list[Facts]:
     """Every parameter once, under its first name, with the paths of all modules that hold it.
 
     ``numel`` is how many elements a program reads of it.  One that FullyShardedDataParallel has flattened is given by its own
@@ -173,10 +165,10 @@ def _facts(
     paths: dict[torch.nn.Module, str],
     shapes: dict[tuple[int, str], list[int]],
     value: Any,
-    facts: dict[str, Any],
+    facts: Facts,
     layers: list[str],
     held: Held,
-) -> dict[str, Any]:
+) -> Facts:
     """One parameter, which ``value`` is, or is a part of."""
     owners, shape, numel, padding = held
     owner, name = owners[0]
@@ -209,12 +201,12 @@ def _facts(
     }
 
 
-def parameters_of_layer(weights: list[dict[str, Any]], layer: str) -> list[dict[str, Any]]:
+def parameters_of_layer(weights: list[Facts], layer: str) -> list[Facts]:
     """The parameters of a layer."""
     return [weight for weight in weights if weight["name"].startswith(layer + ".")]
 
 
-def matrices(weights: list[dict[str, Any]], facts: dict[str, Any]) -> int:
+def matrices(weights: list[Facts], facts: Facts) -> int:
     """How many matrices of h x f the feed-forward of a layer has: the weights of its experts, or those f or 2 f wide.
 
     Where attention is as wide as the feed-forward (GLM-4.5: 96 heads of 128, f = 12,288), a matrix of a module of attention is no
@@ -230,7 +222,7 @@ def matrices(weights: list[dict[str, Any]], facts: dict[str, Any]) -> int:
     return sum(math.prod(weight["shape"]) for weight in flat) // (h * f)
 
 
-def find_unshared_parameter(weights: list[dict[str, Any]]) -> str:
+def find_unshared_parameter(weights: list[Facts]) -> str:
     """The first parameter of several experts whose active number nothing states; '' if there is none."""
     held = [weight for weight in weights if weight["expert"] and not weight["routed"]]
     several = len({re.sub(EXPERT, "", w["name"]) for w in held}) < len(held) or any(len(w["shape"]) == 3 for w in held)

@@ -7,13 +7,12 @@ from functools import wraps
 from typing import Any
 
 from .....core.errors import UsageError
-from .config_source import SEQ, Lora, Made, Sizes, Source, factory_of, name_of, refuse, title
+from .config_source import SEQ, Lora, Sizes, refuse
 
 
-def language_model(source: Source, config: Any, sizes: Sizes, lora: Lora | None = None) -> Made:
-    """Builds the model of a configuration on meta; returns a function that gives it and its token ids, int64 (batch, seq).
-    The lengths are those of documents that are packed into each sequence, and make it up; with ``lora`` the weights are frozen
-    and adapters are trained.
+def language_model(file: str, config: Any, sizes: Sizes, lora: Lora | None = None) -> tuple[Any, Any]:
+    """The model of a configuration on meta and its token ids, int64 (batch, seq). ``file`` is for messages. Lengths are those of
+    documents that are packed into each sequence, and make it up; with ``lora`` the weights are frozen and adapters are trained.
 
     Of a model that reads images as well it is the language model: its text_config. An encoder with a decoder is called with as
     many tokens on each side. Attention and experts are those that transformers takes by default, where the model has them:
@@ -28,7 +27,7 @@ def language_model(source: Source, config: Any, sizes: Sizes, lora: Lora | None 
     from .described_model import describe_model, pack_documents
     from .lora import add_adapters
 
-    file, batch, lengths = title(source), sizes.batch, sizes.lengths
+    batch, lengths = sizes.batch, sizes.lengths
     seq = sum(lengths) or sizes.seq or SEQ
     whole, config = config, config.get_text_config()
     sides = bool(config.is_encoder_decoder)
@@ -53,8 +52,7 @@ def language_model(source: Source, config: Any, sizes: Sizes, lora: Lora | None 
     if most > longest:  # on meta, no look-up fails
         told = "documents of as many tokens" if lengths else f"--seq {longest}"
         raise UsageError(f"the model of {file} has a table of {longest:,} positions: give {told}, or fewer.")
-    inputs = dict(zip(("input_ids", "decoder_input_ids"), ids, strict=True)) if sides else tuple(ids)
-    return factory_of(name_of(source) + ("" if config is whole else " (its text_config)"), model, inputs)
+    return model, dict(zip(("input_ids", "decoder_input_ids"), ids, strict=True)) if sides else tuple(ids)
 
 
 def read_own_masks() -> None:

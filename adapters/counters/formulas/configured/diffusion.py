@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .....core.errors import UsageError, describe_error
-from .config_source import Made, Sizes, Source, factory_of, name_of, refuse, title
+from .config_source import Sizes, refuse
 
 PIXELS, PATCH = (1024, 1024), 16
 """Height and width of an image whose transformer states no sample_size, and the pixels along a side of one of its patches:
@@ -22,13 +22,13 @@ FLAT = ("img_ids", "img_shapes")
 """What a model asks for beside patches that stand in a row: where each is, or how many are on a side."""
 
 
-def image_maker(source: Source, settings: Mapping[str, Any], sizes: Sizes) -> Made:
-    """Builds and calls the model; returns a function that gives it and inputs: ``sizes.batch`` images, ``sizes.seq`` tokens.
+def image_maker(file: str, settings: Mapping[str, Any], sizes: Sizes) -> tuple[Any, Any]:
+    """Builds and calls the model; returns it and its inputs: ``sizes.batch`` images, ``sizes.seq`` tokens.
 
     Raises UsageError without diffusers, for a class that it lacks or whose inputs are not known here, for a text that is not
     given or not read, and for a size of images that the model does not take.
     """
-    file, named = title(source), str(settings["_class_name"])
+    named = str(settings["_class_name"])
     try:
         import diffusers
         import torch
@@ -67,7 +67,7 @@ def image_maker(source: Source, settings: Mapping[str, Any], sizes: Sizes) -> Ma
             "reconcile run --torch module:function."
         ) from error
     held = describe_model(CalledModel(model), pictures=True, B=sizes.batch, T=tokens, text=sizes.seq)
-    return factory_of(name_of(source), held, inputs)
+    return held, inputs
 
 
 def _width(config: Mapping[str, Any]) -> int:

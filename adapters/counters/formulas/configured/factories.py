@@ -8,7 +8,7 @@ from typing import Any
 
 from .....core.errors import UsageError, describe_error
 from . import causal_lm, diffusion, image_text
-from .config_source import Lora, Made, Sizes, Source, settings_of, title
+from .config_source import Lora, Made, Sizes, Source, factory_of, name_of, settings_of, title
 from .vision_model import vision_config_of, vision_model
 
 
@@ -22,7 +22,7 @@ def factory(source: Source, sizes: Sizes, lora: Lora | None = None) -> Made:
     settings, file = settings_of(source), title(source)
     if "model_type" not in settings:
         _none_of(file, "makes images", replace(sizes, pixels=()), lora)
-        return diffusion.image_maker(source, settings, sizes)
+        return factory_of(name_of(source), *diffusion.image_maker(file, settings, sizes))
     try:
         import torch  # noqa: F401
         from transformers import AutoConfig
@@ -38,7 +38,7 @@ def factory(source: Source, sizes: Sizes, lora: Lora | None = None) -> Made:
     except Exception as error:
         raise UsageError(f"{file} is not a configuration that transformers reads: {describe_error(error)}.") from error
     if sizes.images:
-        return image_text.image_reader(source, config, sizes, lora)
+        return factory_of(name_of(source), *image_text.image_reader(file, config, sizes, lora))
     vision_config = vision_config_of(config)
     if sizes.pixels and vision_config is None:
         raise UsageError("--image-size is that of --images: give both, or leave --image-size out.")
@@ -48,8 +48,10 @@ def factory(source: Source, sizes: Sizes, lora: Lora | None = None) -> Made:
             raise UsageError(
                 f"{file} describes a model that reads images alone, whose sizes it states: leave --seq out."
             )
-        return vision_model(source, vision_config, sizes, "" if vision_config is config else " (its vision_config)")
-    return causal_lm.language_model(source, config, sizes, lora)
+        part = "" if vision_config is config else " (its vision_config)"
+        return factory_of(name_of(source) + part, *vision_model(file, vision_config, sizes))
+    part = "" if config.get_text_config() is config else " (its text_config)"
+    return factory_of(name_of(source) + part, *causal_lm.language_model(file, config, sizes, lora))
 
 
 def make_model(settings: dict[str, Any], sizes: Sequence[Any], lora: Sequence[Any] | None = None) -> Any:

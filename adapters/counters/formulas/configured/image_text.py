@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from .....core.errors import UsageError
-from .config_source import SEQ, Lora, Made, Sizes, Source, factory_of, name_of, refuse, title
+from .config_source import SEQ, Lora, Sizes, refuse
 
 IMAGE = ("image_token_id", "image_token_index")
 """The fields of a configuration that may say which id stands for a token of an image."""
@@ -17,8 +17,8 @@ LANGUAGE = ("language_model", "lm_head")
 """The parts of such a model, in transformers, that its text goes through; images go through the others first."""
 
 
-def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -> Made:
-    """Builds and calls the model; returns a function that gives it, token ids, and ``sizes.images`` images for each sequence.
+def image_reader(file: str, config: Any, sizes: Sizes, lora: Lora | None) -> tuple[Any, Any]:
+    """Builds and calls the model; returns it, and its inputs: token ids, and ``sizes.images`` images for each sequence.
 
     How many tokens an image has is what the model itself makes of one. Raises UsageError for lengths of documents, a model that
     reads no images or names no id of their tokens, images of a size that it does not take, a sequence in which they leave no
@@ -31,7 +31,6 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
     from .image_inputs import call_with_images, images_of
     from .lora import add_adapters
 
-    file = title(source)
     if sizes.lengths:
         raise UsageError("a sequence with images has no packed documents here: leave --lengths or --images out.")
     if not hasattr(config, "vision_config") or not hasattr(config, "text_config"):
@@ -66,4 +65,4 @@ def image_reader(source: Source, config: Any, sizes: Sizes, lora: Lora | None) -
             taken=taken,
         )
         held.train()(**inputs)
-    return factory_of(name_of(source), held, inputs)
+    return held, inputs

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .....core.errors import UsageError
-from .config_source import Made, Sizes, Source, factory_of, name_of, refuse, title
+from .config_source import Sizes, refuse
 
 CLASSIFIES = "ForImageClassification"
 """How the name of a class with a head for labels ends: the configuration's ``architectures`` names it."""
@@ -25,12 +25,12 @@ def vision_config_of(config: Any) -> Any:
     return config if known and getattr(MODEL_MAPPING[type(config)], "main_input_name", "") == "pixel_values" else None
 
 
-def vision_model(source: Source, config: Any, sizes: Sizes, of: str = "") -> Made:
-    """Builds and calls the model; returns a function that gives it and its pixels, bfloat16 (batch, channels, height, width).
+def vision_model(file: str, config: Any, sizes: Sizes) -> tuple[Any, Any]:
+    """Builds and calls the model; returns it and its pixels, bfloat16 (batch, channels, height, width). ``file`` is for messages.
 
     With ``architectures`` of a classifier it has that head, else it is the encoder. A token is what the model has one of in its
-    layers: a patch, a class token, a register. ``of`` is added to the model's name. Raises UsageError for a model that fails,
-    and for one whose layers have no one sequence of tokens.
+    layers: a patch, a class token, a register. Raises UsageError for a model that fails, and for one whose layers have no one
+    sequence of tokens.
     """
     import torch
     from transformers import AutoModel, AutoModelForImageClassification
@@ -39,7 +39,6 @@ def vision_model(source: Source, config: Any, sizes: Sizes, of: str = "") -> Mad
 
     named = any(str(name).endswith(CLASSIFIES) for name in getattr(config, "architectures", None) or ())
     auto = AutoModelForImageClassification if named else AutoModel
-    file = title(source)
     with refuse(f"transformers makes no encoder of images of {file}"), torch.device("meta"):
         shape = shape_of(config)
         model = auto.from_config(config, dtype=torch.bfloat16)
@@ -52,7 +51,7 @@ def vision_model(source: Source, config: Any, sizes: Sizes, of: str = "") -> Mad
         )
     tokens = next(iter(shapes))[1]
     held = describe_model(CalledModel(model, config), pictures=True, B=sizes.batch, T=tokens)
-    return factory_of(name_of(source) + of, held, {"pixel_values": pixels})
+    return held, {"pixel_values": pixels}
 
 
 def shape_of(config: Any) -> tuple[int, int, int]:
