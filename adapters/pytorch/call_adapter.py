@@ -58,6 +58,7 @@ class CallAdapter:
     def __init__(self, module: torch.nn.Module, arguments: nested.Arguments) -> None:
         self.arguments = arguments
         self.forward = module.forward
+        self.returned: Any = None  # by the last call, with what is no tensor
         self.hooked_before = bool(module._forward_pre_hooks)
         self.hooked_after = bool(module._forward_hooks)
         self.inside = False
@@ -77,7 +78,7 @@ class CallAdapter:
         return positional, {name: decoding.copy_cache(value) for name, value in named.items()}
 
     def _after(self, _module: Any, _inputs: Any, outputs: Any) -> Any:
-        return outputs if self.inside else _only_tensors(outputs)
+        return outputs if self.inside else self._give_tensors(outputs)
 
     def _forward(self, *given: Any, **named: Any) -> Any:
         if self.inside:  # a model that calls itself knows how
@@ -89,7 +90,13 @@ class CallAdapter:
             outputs = self.forward(*given, **named)
         finally:
             self.inside = False
-        return outputs if self.hooked_after else _only_tensors(outputs)
+        return outputs if self.hooked_after else self._give_tensors(outputs)
+
+    def _give_tensors(self, outputs: Any) -> Any:
+        """The tensors of these outputs as a tuple, where there is more to them than tensors in tuples; all of a generator."""
+        self.returned = outputs = take_lazy(outputs)
+        found = tuple(tensors_out(outputs))
+        return found if found and not _is_plain(outputs) else outputs
 
 
 class KerasCallAdapter(CallAdapter):
@@ -109,7 +116,7 @@ class KerasCallAdapter(CallAdapter):
                 named = dict(named, training=True)
             self.inside = True
             try:
-                return _only_tensors(made.__call__(model, *positional, **named))
+                return self._give_tensors(made.__call__(model, *positional, **named))
             finally:
                 self.inside = False
 
@@ -117,11 +124,10 @@ class KerasCallAdapter(CallAdapter):
         module.__class__ = type(made.__name__, (made,), told)
 
 
-def _only_tensors(outputs: Any) -> Any:
-    """The tensors of these outputs as a tuple, where there is more to them than tensors in tuples; all of a generator."""
-    outputs = take_lazy(outputs)
-    found = tuple(tensors_out(outputs))
-    return found if found and not _is_plain(outputs) else outputs
+def find_returned(module: torch.nn.Module, result: Any) -> Any:
+    """All that the model's own forward returned in the last call, whose result this is."""
+    adapter = getattr(module.forward, "__self__", None)
+    return adapter.returned if isinstance(adapter, CallAdapter) else result
 
 
 def _is_plain(value: Any) -> bool:

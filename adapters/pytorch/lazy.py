@@ -28,10 +28,10 @@ def take_lazy(outputs: Any) -> Any:
     Raises FactoryError for a coroutine, for a generator that an object keeps, and for a function where no output is a tensor:
     nothing says what it is called with.
     """
-    if any(map(inspect.isawaitable, _parts(outputs))):
+    if any(map(inspect.isawaitable, parts_in(outputs))):
         raise FactoryError(MODEL_RETURNS_LAZY % ("coroutine", "awaits it"))
     taken = _take(outputs)
-    parts = list(_parts(taken))
+    parts = list(parts_in(taken))
     if any(map(_is_function, parts)) and not any(isinstance(part, torch.Tensor) for part in parts):
         raise FactoryError(MODEL_RETURNS_LAZY % ("function", "calls it"))
     if any(map(is_unbegun, parts)):
@@ -42,14 +42,14 @@ def take_lazy(outputs: Any) -> Any:
 def refuse_idle(outputs: Any) -> None:
     """Raise FactoryError for an object of the model's own among the outputs of a call in which no operator ran: what computes
     when it is asked for something looks so."""
-    for value in _parts(outputs):
+    for value in parts_in(outputs):
         if type(value).__module__.partition(".")[0] not in PLAIN:
             raise FactoryError(MODEL_RETURNS_LAZY % (type(value).__name__, "asks it for something"))
 
 
 def find_unbegun(outputs: Any) -> List[Any]:
     """The generators and coroutines in these outputs of which nothing has run."""
-    return list(filter(is_unbegun, _parts(outputs)))
+    return list(filter(is_unbegun, parts_in(outputs)))
 
 
 def is_unbegun(value: Any) -> bool:
@@ -65,19 +65,19 @@ def _take(value: Any) -> Any:
     if isinstance(value, Iterator):
         return tuple(map(_take, value))
     items = _items(value)
-    if items is not None and any(isinstance(part, _LAZY) for part in _parts(value)):
+    if items is not None and any(isinstance(part, _LAZY) for part in parts_in(value)):
         return tuple(map(_take, items))
     return value
 
 
-def _parts(value: Any) -> Iterator[Any]:
+def parts_in(value: Any) -> Iterator[Any]:
     """What is in tuples, lists, sets, mappings and dataclasses, at any depth; after another object what it keeps unbegun."""
     items = _items(value)
     if items is None:
         yield value
         yield from filter(is_unbegun, getattr(value, "__dict__", {}).values())
     for item in items or ():
-        yield from _parts(item)
+        yield from parts_in(item)
 
 
 def _items(value: Any) -> Any:

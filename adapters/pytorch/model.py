@@ -9,7 +9,7 @@ import torch
 from ..shared import keras_model, nested
 from ..shared.refusal import FactoryError, OutOfMemory
 from . import caches, compiled, decoding, exported
-from .call_adapter import CallAdapter, KerasCallAdapter, is_leaf, tensors_out
+from .call_adapter import CallAdapter, KerasCallAdapter, is_leaf, same_numbers, tensors_out
 from .inputs import Inputs, dtype_of
 from .memory_estimate import MemoryNeed
 from .module_tensors import is_lazy, parameter_bytes, tensors_of
@@ -118,7 +118,7 @@ class TorchModel(Readable):
         return module
 
     def _made_on(self, device: str) -> torch.nn.Module:
-        torch.manual_seed(0)
+        same_numbers()
         caches.forget()
         if device == "meta":
             caches.went_to_meta()

@@ -36,6 +36,9 @@ def copy_module(model: torch.nn.Module) -> torch.nn.Module:
         for tensor in tensors_of(model):
             if type(tensor) is torch.nn.Parameter and id(tensor) in memo:
                 _copy_attributes(tensor, memo[id(tensor)], memo)
+        for tensor in tensors_of(made):
+            if not tensor.is_leaf:  # of a script: a clone, whose gradients would go to the caller's own weights
+                tensor.detach_().requires_grad_()
     for module in made.modules():
         for name, value in vars(module).items():
             if isinstance(value, ref) and id(value()) in memo:

@@ -165,13 +165,13 @@ def tagged_pointwise(func: Any) -> bool:
     return func.namespace not in ("aten", "prims") and tag in func.tags if tag is not None else False
 
 
-TRIED = 4
-"""Elements of each tensor that are changed to see what they move: the first, the last and some between them."""
+TRIED = 8
+"""How often elements of each tensor are changed to see what they move: each time other ones, and so many apart."""
 _found_pointwise: dict[Any, bool] = {}
 
 
 def acts_pointwise(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether one element more changes no more elements of the result than there are places for it: a tag may be wrong.
+    """Whether elements that change move no more elements of the result than there are places for them: a tag may be wrong.
 
     The operator is called for it, on copies, once for each operator and sizes. On meta, where no value can tell, the tag is all
     there is.
@@ -196,11 +196,12 @@ def acts_pointwise(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 def _moves_own_places(func: Any, leaves: list[Any], tree: Any, tensors: list[int]) -> bool:
     from torch.utils import _pytree
 
-    def call(changed: int, element: int) -> list[torch.Tensor]:
+    def call(changed: int, first: int) -> list[torch.Tensor]:
         copies = [leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
         if changed >= 0:
-            place = torch.unravel_index(torch.tensor(element), copies[changed].shape)
-            copies[changed][place] = 1 + copies[changed][place] if copies[changed].dtype is not torch.bool else True
+            held = copies[changed]
+            chosen = torch.arange(held.numel(), device=held.device).reshape(held.shape) % TRIED == first
+            held[chosen] = ~held[chosen] if held.dtype is torch.bool else held[chosen] + 1
         args, kwargs = _pytree.tree_unflatten(copies, tree)
         torch.manual_seed(0)
         return tensors_in([func(*args, **kwargs), *copies])
@@ -209,9 +210,9 @@ def _moves_own_places(func: Any, leaves: list[Any], tree: Any, tensors: list[int
     for at in tensors:
         elements = leaves[at].numel()
         places = max(1, *(out.numel() // elements for out in results))
-        for element in {(elements - 1) * n // (TRIED - 1) for n in range(TRIED)}:
-            moved = zip(results, call(at, element))
-            if any(int((one != other).sum()) > places for one, other in moved):
+        for first in range(min(TRIED, elements)):
+            moved = zip(results, call(at, first))
+            if any(int((one != other).sum()) > places * len(range(first, elements, TRIED)) for one, other in moved):
                 return False
     return True
 

@@ -22,8 +22,8 @@ from .dispatched_calls import ATEN, DispatchedCall, Tally
 from .followed_calls import pass_autograd
 from .groups import PROCESSES
 from .launches import LAUNCHES
-from .numpy_crossings import LEAVING, is_data, watch_leaving
-from .operator_facts import ITEM
+from .numpy_crossings import BY_ADDRESS, LEAVING, is_data, watch_leaving
+from .operator_facts import find_facts
 from .records import storage_of, tensors_in
 from .seal import FEW, Entry, Seal, name_reader, never_raise
 from .tensor_memory import leaves_of
@@ -99,8 +99,11 @@ class KernelSeal(Seal):
         self.is_python, self._given = is_python, {value for value in given if type(value) in (float, complex)}
         self._has_left, self._items = False, 0
         self._outer: Seal | None = around._outer if isinstance(around, KernelSeal) else around
+        if self._outer is not None and not (is_python and self._outer.is_repeated):  # no other call tells it anything
+            self._outer = None
         if around is not None:
             self.layer, self.memory, self._held, self._at = around.layer, around.memory, around._held, around._at
+            self.left, self.items, self._replayed = around.left, around.items, around._replayed
             self.failed = around.failed
         self.hold(tensors_in(given))
 
@@ -111,10 +114,12 @@ class KernelSeal(Seal):
 
     @never_raise
     def check_call(self, func: Any, args: Any, kwargs: Any, within: bool) -> None:
-        """See Seal. A few numbers of the program may become a tensor, as long as no values have left."""
-        self._items += func._schema.name == ITEM
+        """See Seal. A few numbers of the program may become a tensor, as long as no values have left, where no other call tells
+        whether they are constants."""
+        self._items += find_facts(func).takes_number
         self._has_left |= self._items > FEW
-        if func._schema.name == LIFTED and args[0].numel() <= FEW and self.is_python and not self._has_left:
+        may_be_few = self.is_python and self._outer is None and not self._has_left
+        if may_be_few and func._schema.name == LIFTED and args[0].numel() <= FEW:
             self.hold([args[0]])
         self.check_numbers(func, args, kwargs)
         if not within:
@@ -134,7 +139,7 @@ class KernelSeal(Seal):
         self.failed = self.failed or OTHER_VALUES % name_reader(reader)
 
     def _meet(self, tensor: torch.Tensor, key: int, size: int, found: int, reader: Any) -> None:
-        if self._outer is not None and self._outer.is_repeated and self.is_python and not self._has_left:
+        if self._outer is not None and not self._has_left:
             self._outer._meet(tensor, key, size, found, reader)
         else:
             self._fail(reader)
@@ -143,9 +148,11 @@ class KernelSeal(Seal):
         self._fail(reader)
 
     def _add(self, entry: Entry, seen: bool = False) -> None:
-        if type(entry.value) in (float, complex) and entry.value not in self._given:
+        if self._outer is not None and not self._has_left:
+            self._outer._add(entry, seen)
+        elif type(entry.value) in (float, complex) and entry.value not in self._given:
             self._entered.add(entry.value)
-            if not self.is_python or len(self._entered) > FEW:
+            if not self.is_python or self._has_left or len(self._entered) > FEW:
                 self._fail(entry.reader)
 
 
@@ -175,7 +182,7 @@ class OpenedKernel:
 
     def watch_leaving(self) -> Any:
         """Within this context, the kernel runs."""
-        return watch_leaving(self.seal.note_left, (*LEAVING, "data_ptr"))
+        return watch_leaving(self.seal.note_left, LEAVING + BY_ADDRESS)
 
     def finish(self, args: Any, kwargs: Any, out: Any) -> None:
         """The kernel has returned this."""

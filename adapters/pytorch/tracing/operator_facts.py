@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 from .dispatched_calls import ATEN
 
-ITEM = "aten::_local_scalar_dense"
-"""The operator by which a number leaves."""
+ITEMS = ("aten::_local_scalar_dense", "aten::item")
+"""The operators by which a number leaves, one within the other: the outer one is met beneath autograd, as in a kernel."""
 FROM_FILE = "aten::from_file"
 """The operator that maps a file."""
 VALUES = ("number", "Tensor", "float", "complex", "Scalar")
 """Types of a schema's arguments that hold values; a whole number elsewhere is a size or an index."""
 
 
-COPIES = tuple(f"aten::{name}" for name in ("_to_copy", "clone", "copy_", "empty", "empty_strided", "item")) + (ITEM,)
+COPIES = tuple(f"aten::{name}" for name in ("_to_copy", "clone", "copy_", "empty", "empty_strided")) + ITEMS
 """Operators that make memory for values, and that copy them into other memory, or out of it."""
 
 
@@ -70,5 +70,5 @@ def find_facts(func: Any) -> OperatorFacts:
     takes_storage = name == FROM_FILE or any("Storage" in str(argument.type) for argument in func._schema.arguments)
     has_lengths = any(tag.name == "dynamic_output_shape" for tag in getattr(func, "tags", ()))
     return OperatorFacts(
-        tuple(values), tuple(sizes), tuple(written), name == ITEM, takes_storage, "empty" in name, has_lengths
+        tuple(values), tuple(sizes), tuple(written), name in ITEMS, takes_storage, "empty" in name, has_lengths
     )

@@ -18,6 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ....core.message import first_line
 from ....core.records import ON_THREAD, TANGENT, Op, Problem
+from ..call_adapter import find_returned
 from ..lazy import refuse_idle
 from . import higher_order
 from .call_records import kernel_replaced, operator
@@ -294,7 +295,8 @@ class Recorder(TorchDispatchMode):
         if not self.ops and not self.problems:
             refuse_idle(result)
         if self.seal is not None:
-            self.seal.check_result(result)
+            returned = find_returned(self.path.root, result)
+            self.seal.check_result(result if returned is result else (result, returned))
 
     @contextmanager
     def watch_surroundings(self, is_apart: Callable[[], bool] = lambda: False) -> Iterator[None]:

@@ -21,6 +21,7 @@ from torch.utils import _python_dispatch
 
 from ....core.message import first_line
 from ....core.records import Problem
+from ..lazy import parts_in
 from ..module_tensors import tensors_of
 from .groups import PROCESSES
 from .numpy_crossings import is_data
@@ -128,15 +129,17 @@ class Seal:
         self._replayed = {layer: iter(items) for layer, items in replayed.items()}
         self.layer: Callable[[], str] = str  # the layer that runs now
         self.entries: list[Entry] = []  # each value once
-        # what came in at one place, by an entry without its value: how many, their hash in this order, and the last
+        # what came in at one place, by an entry without its value: how many, their hash in this order, and the last; of numbers
+        # that had left, those that came in more often
         self.sequences: dict[Entry, tuple[int, int, Entry]] = {}
         self.left = Counter[tuple[type, Any]]()  # numbers that left by item(), and how often
+        self._used = Counter[tuple[type, Any]]()  # how often each number came in
         self.items: dict[str, list[Any]] = {}  # all of them by layer, in their order
         self._entered: set[Any] = set()  # values of entries
         self.came_in: set[Any] = set()  # the same, with those that seemed to be copies of memory
         self.lengths: set[int] = set()  # sizes of tensors whose shapes depend on values
         self.values_left = False  # whether values left as an array or a list, or as more than few numbers
-        self.takes_integers = False  # whether inputs hold whole numbers
+        self.takes_integers = False  # whether inputs hold whole numbers or truths
         self._state: list[torch.Tensor] = []
         self._held: dict[int, Held] = {}  # by storage
         self.failed = ""  # why the memory could not be looked at to the end
@@ -150,7 +153,7 @@ class Seal:
         self.layer = layer
         held = [value for part in module.modules() for value in vars(part).values()]
         given = [tensor for value in leaves_of(inputs) for tensor in plain_tensors(value)]
-        self.takes_integers = any("int" in str(tensor.dtype) for tensor in given)
+        self.takes_integers = any(not tensor.dtype.is_floating_point for tensor in given)
         values = [*tensors_of(module), *leaves_of(held)]
         self._state = [tensor for value in values for tensor in plain_tensors(value)] + given
         self.hold(self._state)
@@ -178,8 +181,11 @@ class Seal:
                 self._enter_numbers(value, func, kinds)
 
     def note_left(self, tensor: Any) -> None:
-        """The values of a tensor leave as an array or a list."""
+        """The values of a tensor leave as an array or a list: a few may come back as numbers."""
         self.values_left |= is_data(tensor)
+        if isinstance(tensor, torch.Tensor) and tensor.numel() <= FEW and not tensor.is_meta:
+            with _python_dispatch._disable_current_modes(), suppress(RuntimeError):  # of a dtype that has no numbers
+                self.left.update((type(each), each) for each in tensor.detach().flatten().tolist())
 
     def check_tensors(self, func: Any, args: Any, kwargs: Any) -> None:
         """Check the memory that an operator reads."""
@@ -242,7 +248,7 @@ class Seal:
     @never_raise
     def check_result(self, result: Any) -> None:
         """The model returns this."""
-        leaves = leaves_of(result)
+        leaves = [leaf for part in parts_in(result) for leaf in leaves_of(part)]
         numbers = [value for value in leaves if type(value) in (int, float)]
         copied = len(numbers) > FEW and any(self._is_copy(numbers, getattr(torch, name)) for name in COPIED)
         for value in leaves:
@@ -274,12 +280,10 @@ class Seal:
         """Tensors of a class that takes operators apart are about to be read: what they hold and no operator will be given."""
         for tensor in tensors_in(values) if self.memory else ():
             if is_wrapper(type(tensor)):
-                for value in leaves_of(list(vars(tensor).values())):
-                    if not isinstance(value, torch.Tensor):
-                        self._check_value(value, reader)
+                self._check_value(tensor, reader)
 
     def _check_value(self, value: Any, reader: Any) -> None:
-        """Enter what a value holds: a tensor, one of a class that takes operators apart, an array, bytes, numbers, a set."""
+        """Enter what a value holds: a tensor, one of a class that takes operators apart, an array, bytes, numbers."""
         kind = getattr(getattr(value, "dtype", None), "kind", "")
         if isinstance(value, torch.Tensor):
             self.check([value], reader)
@@ -291,8 +295,8 @@ class Seal:
         elif (kind and kind != "O") or isinstance(value, (bytes, bytearray, memoryview, array)):
             held = bytearray(value.tobytes() if kind else value)
             self.check([torch.frombuffer(held, dtype=torch.uint8)] if held else [], reader)
-        elif kind == "O" or isinstance(value, (set, frozenset)):
-            for each in leaves_of(value.tolist() if kind else sorted(value, key=repr)):
+        elif kind == "O":
+            for each in leaves_of(value.tolist()):
                 self._check_value(each, reader)
         elif isinstance(value, Number):
             self._enter_numbers(value, reader, (type(value),))
@@ -331,8 +335,10 @@ class Seal:
             kind = str(tensor.dtype)
             with suppress(RuntimeError):  # of a dtype whose elements cannot be listed or sorted
                 small = elements.numel() <= SMALL
-                found = Counter((type(each), each) for each in elements.flatten().tolist()) if small else Counter()
-                if small and all(self.left[each] >= times for each, times in found.items()):
+                found = [(type(each), each) for each in elements.flatten().tolist()] if small else []
+                if small and all(self.left[each] >= times for each, times in Counter(found).items()):
+                    for number in found:
+                        self._follow(Entry(layer, name_reader(reader), reason, None), number)
                     return
                 if elements.numel() <= LARGE and elements.unique().numel() < 3:
                     kind = MASK
@@ -344,7 +350,7 @@ class Seal:
     def _enter_numbers(self, value: Any, reader: Any, kinds: tuple[type, ...]) -> None:
         if type(value) in kinds:
             known = value if value == value else "nan"
-            self._add(Entry(self.layer(), name_reader(reader), OTHER_NUMBER, known))
+            self._add(Entry(self.layer(), name_reader(reader), OTHER_NUMBER, known, self.values_left))
         elif isinstance(value, (list, tuple)):
             for each in value:
                 self._enter_numbers(each, reader, kinds)
@@ -354,10 +360,16 @@ class Seal:
         if entry.value not in self._entered and not seen:
             self._entered.add(entry.value)
             self.entries.append(entry)
-        if (type(entry.value), entry.value) not in self.left:
-            place = entry._replace(value=None, after_left=False)
-            number, hashed, _ = self.sequences.get(place, (0, 0, entry))
-            self.sequences[place] = (number + 1, hash((hashed, entry.value)), entry)
+        self._follow(entry, (type(entry.value), entry.value))
+
+    def _follow(self, entry: Entry, number: tuple[type, Any]) -> None:
+        """Keep the order of what comes in at a place, but for numbers that come in no more often than they left."""
+        self._used[number] += 1
+        if self._used[number] > self.left[number]:
+            place = entry._replace(value=number in self.left or None, after_left=False)
+            count, hashed, _ = self.sequences.get(place, (0, 0, entry))
+            known = list(self.left).index(number) if place.value else number
+            self.sequences[place] = (count + 1, hash((hashed, known)), entry)
 
     def _fill(self, tensors: list[torch.Tensor]) -> None:
         """Give memory that was made without values the same ones in every call."""

@@ -7,8 +7,6 @@ of the program; what differs was computed from the values, outside of what is re
 from __future__ import annotations
 
 import math
-import random
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
@@ -17,6 +15,7 @@ import torch
 
 from ....core.message import first_line
 from ....core.records import CALLED_ONCE, NOT_CALLED_AGAIN, Problem
+from ..call_adapter import same_numbers
 from ..module_tensors import tensors_of
 from .groups import is_shared
 from .recorder import Recorder
@@ -30,7 +29,7 @@ BITS = {"float64": ("int64", 42), "float32": ("int32", 13), "float16": ("int16",
 """The bit of each dtype that is flipped in weights, near 2**-10 of a value, and the integers by which it is."""
 SAME, SHAKEN, SCALED, PERMUTED = "", "shaken", "scaled", "permuted"
 """What another call is given for inputs. Floating ones are scaled, and in another order, so that what is rounded or compared
-differs, too; whole ones are permuted, which keeps ids and lengths in their ranges."""
+differs, too; whole ones and truths are permuted, which keeps ids and lengths in their ranges."""
 KEPT_VALUES = (
     "a tensor that no operator made came in at %s after values had left PyTorch, and the program keeps it outside of the model: "
     "nothing shows that it is a constant"
@@ -55,27 +54,27 @@ def record_twice(
         recorder = call(module, None, SAME)
         recorder.remarks += [CALLED_ONCE] if quick else []
         return recorder
-    state, seal = random_state(), Seal()
+    seal = Seal()
+    same_numbers()
     recorder = call(module, seal, SAME)
     if seal.failed:
         recorder.computed_elsewhere = [Problem("", COMPUTED, "", seal.failed)]
     elif seal.entries:
-        recorder.computed_elsewhere, notes = _check_entries(seal, state, module, make, call)
+        recorder.computed_elsewhere, notes = _check_entries(seal, module, make, call)
         recorder.remarks += notes
     return recorder
 
 
 def _check_entries(
     first: Seal,
-    state: tuple[Any, ...],
     module: torch.nn.Module,
     make: Callable[[], torch.nn.Module],
     call: Callable[[torch.nn.Module, Seal, str], Any],
 ) -> tuple[list[Problem], list[str]]:
     """What was computed outside of the call of ``module`` that ``first`` followed, and a note if that cannot be told.
 
-    Random numbers go on from ``state``. The first call may have changed the module: what seems to be computed has to be found in
-    a fresh one, too.
+    The first call may have changed the module: what seems to be computed has to be found in
+    a fresh one, too, and a fresh one tells what the module keeps of values that left.
     """
     arrays = [entry for entry in first.entries if entry.reason != OTHER_NUMBER]
     items = {layer: left for layer, left in first.items.items() if len([n for n in left if type(n) is not bool]) <= FEW}
@@ -85,7 +84,7 @@ def _check_entries(
         seal = Seal(bool(arrays), items, first.seen - first.foreign)
         try:
             called = make()
-            set_random_state(state)
+            same_numbers()
             with other_weights(called):
                 call(called, seal, shaken)
             if seal.failed:
@@ -109,7 +108,7 @@ def _check_entries(
         return found, find_kept(first, second)
 
     found = find(lambda: module)
-    if not isinstance(found, str) and any(found):
+    if not isinstance(found, str) and (any(found) or any(entry.after_left for entry in first.entries)):
         again = find(make)
         found = found if isinstance(again, str) else again
     if isinstance(found, str):
@@ -123,18 +122,20 @@ def find_computed(first: Seal, second: Seal) -> list[Entry]:
     """The entries of the second call, on other values, that the first does not have: what was computed outside.
 
     Numbers that left by item() may come back, and few sizes of tensors whose shapes depend on values: those that the first call's
-    values did not give. Where as many values came in at one place as in the first call, and more than few, they have to come in
-    the same order, too: those that a program chooses from a few may all be known.
+    values did not give. Where as many values came in at one place as in the first call, they have to come in the same order, too,
+    but for a few of all: those that a program chooses from a few may all be known.
     """
-    computed = _find_changed(first, second)
-    computed += [
-        entry
+    computed = [entry for entry in _find_changed(first, second) if (type(entry.value), entry.value) not in second.left]
+    changed = {entry._replace(value=None, after_left=False) for entry in computed}
+    moved = [
+        (number, entry)
         for place, (number, hashed, entry) in second.sequences.items()
-        if (number, hashed) != first.sequences.get(place, (number, hashed))[:2]
-        and number == first.sequences[place][0] > FEW
-        and not any(other._replace(value=None, after_left=False) == place for other in computed)
+        if place in first.sequences
+        and place not in changed
+        and first.sequences[place][1] != hashed
+        and (first.sequences[place][0] == number or place.value)
     ]
-    computed = [entry for entry in computed if (type(entry.value), entry.value) not in second.left]
+    computed += [entry for _, entry in moved] if sum(number for number, _ in moved) > FEW else []
     lengths = second.lengths - first.lengths
     sized = {entry for entry in computed if type(entry.value) is int and entry.value in lengths}
     return [entry for entry in computed if entry not in sized or len(sized) > FEW]
@@ -168,13 +169,12 @@ def _filter_floating(entries: list[Entry]) -> list[Entry]:
 
 def shake(inputs: list[Any], how: str) -> list[Any]:
     """The inputs, whose tensors have got other values in place."""
-    tensors = [tensor for value in leaves_of(inputs) for tensor in plain_tensors(value) if not tensor.is_meta]
     with torch.no_grad():
-        for tensor in {id(tensor): tensor for tensor in tensors}.values():
+        for tensor in _list_plain(leaves_of(inputs)):
             if _has_fractions(tensor) and how in (SHAKEN, SCALED):
                 tensor.copy_(_scale(tensor, how == SHAKEN))
-            if tensor.dtype is not torch.bool and how == (SHAKEN if _has_fractions(tensor) else PERMUTED):
-                tensor.copy_(tensor.roll(1))
+            if how == (SHAKEN if _has_fractions(tensor) else PERMUTED):
+                tensor.copy_(_permute(tensor))
     return inputs
 
 
@@ -188,6 +188,15 @@ def _scale(tensor: torch.Tensor, each: bool) -> torch.Tensor:
     return ramp if not tensor.count_nonzero() else tensor * (1 - ramp)
 
 
+def _permute(tensor: torch.Tensor) -> torch.Tensor:
+    """The elements in another order; where all are one whole number, half of them the one before, or the other truth."""
+    rolled = tensor.roll(1)
+    if torch.equal(rolled, tensor) and not _has_fractions(tensor):
+        later = rolled.view(-1)[rolled.numel() // 2 :]
+        later.copy_(torch.where(later == 0, 1, later.long() - 1))
+    return rolled
+
+
 @contextmanager
 def other_weights(module: torch.nn.Module) -> Iterator[None]:
     """Within this, weights and buffers have other values, and afterwards their own: whoever made the module may keep it."""
@@ -199,7 +208,7 @@ def other_weights(module: torch.nn.Module) -> Iterator[None]:
 
 
 def _flip_bits(module: torch.nn.Module) -> None:
-    for tensor in _list_floating(tensors_of(module)):
+    for tensor in _list_plain(tensors_of(module)):
         real = torch.view_as_real(tensor.detach()) if tensor.is_complex() else tensor.detach()
         name, bit = BITS.get(str(real.dtype).replace("torch.", ""), ("", 0))
         if name:
@@ -209,24 +218,11 @@ def _flip_bits(module: torch.nn.Module) -> None:
                 real.view(kind).bitwise_xor_(1 << bit if all_finite else real.isfinite().to(kind) << bit)
 
 
-def _list_floating(values: Iterable[Any]) -> list[torch.Tensor]:
-    found = {id(tensor): tensor for value in values for tensor in plain_tensors(value)}
-    return [tensor for tensor in found.values() if not tensor.is_meta and _has_fractions(tensor)]
+def _list_plain(values: Iterable[Any]) -> list[torch.Tensor]:
+    """Each plain tensor of these once, but for those without values."""
+    found = {id(tensor): tensor for value in values for tensor in plain_tensors(value) if not tensor.is_meta}
+    return list(found.values())
 
 
 def _has_fractions(tensor: torch.Tensor) -> bool:
     return tensor.is_floating_point() or tensor.is_complex()
-
-
-def random_state() -> tuple[Any, ...]:
-    """The state of the random numbers of PyTorch, Python and numpy, for ``set_random_state``."""
-    numpy = sys.modules.get("numpy")
-    return torch.get_rng_state(), random.getstate(), numpy.random.get_state() if numpy else None
-
-
-def set_random_state(state: tuple[Any, ...]) -> None:
-    """Random numbers go on as they did from that state."""
-    torch.set_rng_state(state[0])
-    random.setstate(state[1])
-    if state[2] is not None:
-        sys.modules["numpy"].random.set_state(state[2])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+import reconcile
 from reconcile.launch.request import run_request
 from reconcile.workflow import run
 
@@ -74,3 +75,19 @@ def test_what_hooks_compute_is_counted(tmp_path: Path, inside: bool, before: Any
     (trace,) = result.traces
     assert (trace.complete, trace.totals["matmul"]) == (True, 2 * products)
     assert [(s.state.value, s.residual) for s in result.statements] == [("equal", 0)]
+
+
+def test_a_step_of_a_script_whose_gradients_are_there_is_its_own_and_leaves_them():
+    """The copy of a script is a clone, through which gradients would flow to the caller's weights."""
+    model = torch.jit.script(torch.nn.Sequential(torch.nn.Linear(4, 4)))
+    x = torch.rand(10, 4)
+    for has_gradients in (False, True):
+        if has_gradients:
+            model(x).sum().backward()
+        found = [None if weight.grad is None else weight.grad.clone() for weight in model.parameters()]
+        step = reconcile.run(torch=model, inputs=x, counters=["flop_counter"], pass_="training", optimizer="sgd")
+        (trace,) = step.result.traces
+        assert (trace.reason, trace.totals["matmul"]) == ("", 2 * 2 * 10 * 4 * 4)  # forward, and the weight's gradient
+        assert sum(row.calls for row in trace.rows if row.phase == "optimizer") == 2, trace.rows  # a weight and a bias
+        for weight, before in zip(model.parameters(), found, strict=True):
+            assert weight.grad is before or torch.equal(weight.grad, before)

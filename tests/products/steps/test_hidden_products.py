@@ -35,7 +35,8 @@ def again(back: Callable[[Any], torch.Tensor], out: Callable[[torch.Tensor], Any
     """A second call on a product of the first one's results: how values leave, and how they come back."""
 
     def run(net: nn.Module) -> None:
-        train(net, back(out(net(rows()).detach()) @ WIDER))
+        held = net(rows()).detach()
+        train(net, back(out(held) @ WIDER))
 
     return run
 
@@ -96,6 +97,29 @@ def replace_gradient(net: nn.Module) -> None:
     optimizer.step()
 
 
+class EachNumber(torch.optim.Optimizer):
+    """Subtracts what numpy computed, number by number."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__(net.parameters(), {})
+
+    def step(self) -> None:  # type: ignore[override]
+        weight = self.param_groups[0]["params"][0]
+        with torch.no_grad():
+            for at, value in numpy.ndenumerate(weight.grad.numpy() @ numpy.ones((IN, IN), numpy.float32)):
+                weight[at].sub_(float(value))
+
+
+def step_by_numbers(net: nn.Module) -> None:
+    net(rows()).square().sum().backward()
+    EachNumber(net).step()
+
+
+def read_address(x: torch.Tensor) -> Any:
+    elements = (ctypes.c_float * x.numel()).from_address(x.untyped_storage().data_ptr())
+    return numpy.frombuffer(elements, numpy.float32).reshape(x.shape)
+
+
 def hook_gradient(net: nn.Module) -> None:
     """In place, and nobody reads it."""
 
@@ -137,7 +161,9 @@ HIDDEN: dict[str, Callable[[Any], None]] = {
     "data that are exchanged": again(exchange),
     "a storage that is read": again(frame_bytes, read_storage),
     "another size": resize,
+    "a storage's address": again(torch.from_numpy, read_address),
     "an optimizer": scale_weight,
+    "an optimizer's numbers": step_by_numbers,
     "another gradient": replace_gradient,
     "a gradient's memory": hook_gradient,
     "a function's gradient": lambda net: Outside.apply(net(rows())).sum().backward(),

@@ -98,6 +98,7 @@ OPERATORS = {
     "a kernel for all devices": torch.ops.reconcile_opened.composite.default,
     "with constants": operator("constants", lambda x, w: (0.5 * x) @ (w * torch.tensor([2.0, 2, 2, 2])).t()),
     "in a loop": operator("loop", into_zeros),
+    "by a number that left": operator("number", lambda x, w: (x * (1 + x.abs().max().item())) @ w.t()),
 }
 
 
@@ -231,6 +232,11 @@ def by_scalars(x, w):
     return out
 
 
+def first_product(values):
+    """Of the first row, whose bytes are these."""
+    return (np.frombuffer(values, np.float32)[:WIDE] @ np.ones((WIDE, INNER), np.float32)).tolist()
+
+
 HIDDEN = {
     "numpy": lambda x, w: torch.from_numpy(x.detach().numpy() @ w.detach().numpy().T),
     "numpy, that operators read": lambda x, w: torch.from_numpy(x.detach().numpy() @ w.detach().numpy().T).relu(),
@@ -239,6 +245,9 @@ HIDDEN = {
     "numbers": by_scalars,
     "a list": lambda x, w: torch.tensor((x.detach().numpy() @ w.detach().numpy().T).tolist()),
     "a few numbers": lambda x, w: torch.tensor((x.detach().numpy()[0] @ w.detach().numpy().T).tolist()) + x[:, :1],
+    "a few numbers of bytes": lambda x, w: (
+        torch.tensor(first_product(ctypes.string_at(x.untyped_storage().data_ptr(), 4 * WIDE))) + x[:, :1]
+    ),
     "an earlier call": kept,
     "nothing": lambda x, w: torch.zeros(len(x), len(w)),
 }
@@ -289,6 +298,37 @@ def test_a_table_that_numpy_computes_withholds_the_number():
     run = reconcile.run(torch=model, inputs=torch.randn(ROWS, WIDE), counters=["flop_counter"])
     (trace,) = run.result.traces
     assert {item.op for item in trace.unknown} == {COMPUTED}
+
+
+@pytest.mark.parametrize("way", ["items", "a list"])
+def test_few_numbers_in_each_of_many_kernels_are_many(way):
+    """Four leave and five come back in each kernel; eight may leave a layer."""
+    made: dict[int, list[float]] = {}
+
+    def of_items(x, w):
+        numbers = [value.item() for value in x[0]]
+        return x[:, :1] * 0 + torch.tensor([sum(numbers) * column for column in range(INNER)])
+
+    def of_list(x, w):
+        return x[:, :1] * 0 + torch.tensor(made[len(made) - 1])
+
+    class EachRow(Net):
+        def forward(self, x):
+            rows = []
+            for row in x.split(1):
+                made[len(made)] = (
+                    [float(value) for value in range(INNER)] if way == "items" else first_product(row.numpy())
+                )
+                rows.append(self.call[0](row.clone(), self.weight))
+            return self.head(torch.cat(rows))
+
+    call = operator(f"each{len(way)}", of_items if way == "items" else of_list, gradient=False)
+    for rows in (2, 3):
+        made.clear()
+        run = reconcile.run(torch=EachRow(call), inputs=torch.randn(rows, WIDE), counters=["flop_counter"])
+        (trace,) = run.result.traces
+        is_known = way == "items" and rows == 2
+        assert {item.op for item in trace.unknown} == (set() if is_known else {COMPUTED})
 
 
 def test_sizes_alone_show_no_work():

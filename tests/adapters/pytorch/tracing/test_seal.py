@@ -8,6 +8,8 @@ import copy
 import ctypes
 import io
 import random
+from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -236,6 +238,9 @@ HARMLESS = {
     "a number": lambda _, x: x * x.sum().item(),
     "arithmetic on one": lambda _, x: x * (2 * x.sum().item() + 1),
     "a branch": branch,
+    "a number of numpy's": lambda _, x: x / float(x.detach().abs().max().numpy()),
+    "numbers of a list": lambda _, x: sum(x * share for share in x.detach()[0].softmax(0).tolist()),
+    "a number that is used often": lambda _, x: x + sum(x * share for share in [x.detach()[0, 0].item()] * 12),
     "a list that comes back": lambda _, x: x + torch.tensor(x.mean(0).tolist()),
     "a shape": lambda _, x: x.reshape(tuple(np.array(x.shape))) / float(np.prod(x.shape)),
     "constants": lambda _, x: x * torch.tensor([1.0, 2.0, 3.0, 4.0]) + torch.as_tensor(0.5) + 1e-5,
@@ -335,10 +340,12 @@ def test_a_constant_that_a_weight_equals_in_the_first_call_alone_is_no_work(of):
 
 
 class Words(Model):
-    """Whose input is whole numbers."""
+    """Whose input is whole numbers, or truths."""
+
+    words = torch.arange(5)
 
     def example(self, device):
-        return [torch.arange(5, device=device)]
+        return [self.words.clone().to(device)]
 
 
 def of_words(compute):
@@ -370,6 +377,86 @@ def test_what_is_computed_from_whole_inputs_alone_is_found_if_it_is_floating():
     for of in PASSES:
         models = {name: Words(of_words(compute), device="cpu") for name, compute in (with_words | harmless).items()}
         assert {name for name, model in models.items() if PASSES[of](model).problems} == set(with_words)
+
+
+@pytest.mark.parametrize(
+    "words", [torch.zeros(5, dtype=torch.int64), torch.full((5,), 3), torch.arange(5) > 1, torch.ones(5) > 0]
+)
+def test_whole_inputs_that_are_equal_and_truths_are_changed(words):
+    """Ones that are all one number have no other order."""
+
+    def chosen(words):
+        return torch.from_numpy(np.where(words.numpy() > 0, 0, -1e9).astype(np.float32))[:, None]
+
+    def multiplied(words):
+        return torch.from_numpy(np.eye(5, 4, dtype=np.float32)[words.numpy().astype(int)] @ WEIGHT)
+
+    def net_of(compute):
+        return lambda: of_words(compute)() if words.dtype is not torch.bool else OfTruths(compute)
+
+    for compute, expected in ((chosen, []), (multiplied, [COMPUTED])):
+        model = Words(net_of(compute), device="cpu")
+        model.words = words
+        assert [problem.op for problem in inference.trace(model).problems] == expected
+
+
+class OfTruths(torch.nn.Module):
+    """A linear layer of what is computed of truths."""
+
+    def __init__(self, compute):
+        super().__init__()
+        self.compute, self.last = compute, torch.nn.Linear(4, 4)
+
+    def forward(self, truths):
+        return self.last(torch.ones(5, 4) + self.compute(truths))
+
+
+@dataclass
+class Pair:
+    first: str
+    second: np.ndarray
+
+
+class Beside(torch.nn.Module):
+    """Returns something beside its tensor."""
+
+    def __init__(self, compute):
+        super().__init__()
+        self.layer, self.compute = torch.nn.Linear(4, 4), compute
+
+    def forward(self, x):
+        x = self.layer(x)
+        return {"result": x, "beside": self.compute(x)}
+
+
+@pytest.mark.parametrize(
+    ("compute", "exit_code"),
+    [
+        (product, 1),
+        (lambda x: product(x).tolist(), 1),
+        (lambda x: Pair("a", product(x)), 1),
+        (lambda x: MappingProxyType({"a": product(x)}), 1),
+        (lambda x: Pair("a", x.detach().numpy()), 0),
+        (lambda x: [complex(value) for value in product(x).ravel()], 1),
+        (lambda x: (list(x.shape), "text", x.detach().numpy(), 8000.0, x.max().item()), 0),
+        (lambda x: x.detach().tolist(), 0),
+    ],
+)
+def test_what_a_program_returns_beside_tensors_is_looked_at(compute, exit_code):
+    run = reconcile.run(torch=Beside(compute), inputs=torch.rand(10, 4), counters=["flop_counter"])
+    assert run.exit_code == exit_code
+    (trace,) = run.result.traces
+    assert trace.totals == ({} if exit_code else {**trace.totals, "matmul": 2 * 10 * 4 * 4})
+    assert {item.op for item in trace.unknown} == ({COMPUTED} if exit_code else set())
+
+
+def test_a_class_that_multiplies_after_its_forward_is_looked_at():
+    class Calls(torch.nn.Linear):
+        def __call__(self, x):
+            return product(super().__call__(x))
+
+    run = reconcile.run(torch=Calls(4, 4), inputs=torch.rand(10, 4), counters=["flop_counter"])
+    assert {item.op for item in run.result.traces[0].unknown} == {COMPUTED}
 
 
 def test_a_model_that_holds_itself_is_followed():

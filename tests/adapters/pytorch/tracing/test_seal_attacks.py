@@ -216,6 +216,45 @@ def normalised(_, x):
     return torch.from_numpy(np.round((values - values.mean()) / values.std() @ WEIGHT, 4).astype(np.float32))
 
 
+def kept_numbers(layer, x):
+    if not hasattr(layer, "factors"):
+        layer.factors = product(x).sum(0).tolist()
+    return x * layer.factors[0] + layer.factors[1]
+
+
+def kept_array(layer, x):
+    if not hasattr(layer, "array"):
+        layer.array = product(x)
+    return torch.from_numpy(layer.array.copy())
+
+
+def from_code_book(_, x):
+    """Each number of which has left by item(), once."""
+    for number in range(-8, 8):
+        torch.tensor(number / 4).item()
+    return each_of(lambda value: max(-8, min(7, round(value * 4))) / 4, x)
+
+
+def each_of(code, x):
+    out = torch.zeros(10, 4)
+    for at, value in np.ndenumerate(product(x)):
+        out[at] = code(float(value))
+    return out
+
+
+def by_several_operators(_, x):
+    """Each gets eight truths as numbers."""
+    readers = (
+        torch.zeros(()).add,
+        torch.ones(()).mul,
+        torch.zeros(()).sub,
+        torch.ones(()).div,
+        lambda v: torch.full((), v),
+    )
+    numbers = 1.0 + (product(x).reshape(5, 8) > 0)
+    return torch.stack([read(float(v)) for read, row in zip(readers, numbers, strict=True) for v in row]).reshape(10, 4)
+
+
 NO_MODES = _python_dispatch._disable_current_modes
 WAYS: dict[str, Callable[[Any, Any], Any]] = {
     "1 einsum into an attribute": lambda m, x: (
@@ -241,6 +280,8 @@ WAYS: dict[str, Callable[[Any, Any], Any]] = {
     "2 all bytes left before": from_all_bytes,
     "2 a number beside one that left": lambda _, x: x * float(product(x).sum()) + 0 * x.sum().item(),
     "2 rows in an order": lambda _, x: torch.stack([x[int(row)] for row in np.argsort(product(x)[:, 0])]),
+    "2 numbers of a code book": from_code_book,
+    "2 eight numbers of each operator": by_several_operators,
     "3 fixed point": in_fixed_point,
     "3 text": of_text,
     "4 an array's interface": by_interface,
@@ -258,6 +299,8 @@ WAYS: dict[str, Callable[[Any, Any], Any]] = {
     "7 byte by byte": byte_by_byte,
     "7 a file that is edited": edited_file,
     "9 kept from the first call": kept,
+    "9 an array kept from the first call": kept_array,
+    "9 numbers kept from the first call": kept_numbers,
 }  # fmt: skip
 """By the issue's kind and the way back."""
 
@@ -356,6 +399,13 @@ def test_a_product_of_the_backward_pass_or_the_optimizer_withholds_the_number(wa
     assert not is_complete(trace(BACKWARD[way], "step"))
 
 
+def multiply_some(x):
+    """Rows of which two follow one that stays, in numpy: nothing of it is dispatched."""
+    out, some = x.numpy().copy(), np.arange(len(x)) % 3 > 0
+    out[some] = out[some] @ WEIGHT
+    return torch.from_numpy(out)
+
+
 TAGGED = {
     "a bias": ("(Tensor b, Tensor x, Tensor w) -> Tensor", lambda b, x, w: b + x @ w, lambda call, x: call(x, x, MATRIX)),
     "a scale": ("(Tensor s, Tensor x, Tensor w) -> Tensor", lambda s, x, w: s * (x @ w), lambda call, x: call(x[0], x, MATRIX)),
@@ -363,6 +413,7 @@ TAGGED = {
     "names": ("(*, Tensor x, Tensor w) -> Tensor", lambda x, w: x @ w, lambda call, x: call(x=x, w=MATRIX)),
     "a triangle": ("(Tensor x) -> Tensor", lambda x: x @ torch.tril(MATRIX + 2), lambda call, x: call(x)),
     "later rows": ("(Tensor x) -> Tensor", lambda x: torch.cat([x[:1], x[1:] @ MATRIX]), lambda call, x: call(x)),
+    "two rows of three": ("(Tensor x) -> Tensor", lambda x: multiply_some(x), lambda call, x: call(x)),
 }  # fmt: skip
 """Operators of a library that calls them pointwise, of which one element of the first tensor moves no other one."""
 
