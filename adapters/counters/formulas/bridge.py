@@ -90,7 +90,7 @@ class _Terms:
         op = sighting.op
         if op.id not in self._counted:
             rule = BOOK.of(op, self.view.versions)
-            self._counted[op.id] = rule.compute(op) if rule is not None else ZERO
+            self._counted[op.id] = rule.compute(op) * sighting.copies if rule is not None else ZERO
         return self._counted[op.id]
 
     def _whole(self, sighting: Sighting) -> Work:
@@ -126,7 +126,8 @@ class _Terms:
             return self._compare_unmultiplied(term_parts, passes)
         forward = self.of.forward(ops)
         taken = self._count_parts(everything, forward)
-        windowed = not taken and term.kind == ATTENTION and forward == term.count(dict(facts, **WINDOW.facts(facts)))
+        within_windows = term.count(dict(facts, **WINDOW.facts(facts))) * base.copies if term.kind == ATTENTION else None
+        windowed = not taken and forward == within_windows
         if windowed or (term.kind == PARAMETER and facts["name"] in self.of.balanced_experts):
             taken = 1
         holds = taken > 0
@@ -237,7 +238,7 @@ class _Terms:
         return make_item(
             term,
             BOOK.of(term, self.view.versions),
-            met=(s.op._replace(calls=1) for s in sightings),
+            met=(s.op._replace(calls=s.copies) for s in sightings),
             counted=sum((self._count_by_rule(s) for s in sightings), ZERO),
             seen=seen,
             ran=ran.only(only) // times if times else ZERO,

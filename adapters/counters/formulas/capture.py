@@ -5,6 +5,7 @@ A formula runs nothing.  Its total is the sum of its terms.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import compress
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from ...shared.refusal import BeyondCounter
 from .. import make_ledger
 from .config_fields import FIELDS
 from .configured.described_model import FACTS
+from .configured.equal_layers import ATTRIBUTE
 from .model_facts import read_configuration, read_module
 from .table import FORMULAS, parts
 from .terms import ALL_EXPERTS, ATTENTION, HEAD, LAYER, PARAMETER, WHOLE, Facts, Formula, Term, count_of
@@ -64,7 +66,8 @@ class Read(NamedTuple):
         facts: What the configuration, the inputs and the weights say, by the letters and words that formulas use.
         layers: The paths of the layers in order, those of an encoder and a decoder one after another; empty if they are not
             known.
-        places: Where terms are, by their kind: at every parameter, at the head, once, or, as those of ``LAYER``, in every layer.
+        places: Where terms are, by their kind: at every parameter, at the head, once, or, as those of ``LAYER``, in every layer;
+            of equal layers, one of which ran for all, in the first.
     """
 
     device: str
@@ -83,7 +86,12 @@ def _read_model(model: TorchModel) -> Read:
     facts.update(B=batch, T=steps, tokens=batch * steps, training=bool(model.training), context=model.context or 0)
     facts.update(described)
     inside, weights, whole = read_module(module, config, facts)
-    facts.update(whole)
+    facts.update(whole, all_layers=len(inside))
+    equal = getattr(module, ATTRIBUTE, None)
+    if equal is not None:
+        equal.group({own["layer"]: _counts_of_layer(facts, own) for own in inside})
+        weights = [{**held, "copies": copies} for held in weights if (copies := equal.copies_of(held["owners"][0]))]
+        inside = [{**own, "copies": copies} for own in inside if (copies := equal.copies_of(own["layer"]))]
     places: dict[str, list[Place]] = {
         PARAMETER: [(weight["owners"][0], {**facts, **weight}) for weight in weights],
         HEAD: [(facts["head"], facts)],
@@ -91,6 +99,17 @@ def _read_model(model: TorchModel) -> Read:
         LAYER: [(own["layer"], {**facts, **own}) for own in inside],
     }
     return Read(model.device, versions(module), facts, [own["layer"] for own in inside], places)
+
+
+def _counts_of_layer(facts: Facts, own: Facts) -> tuple[int, ...]:
+    """What every formula that covers the model counts of a layer with these facts of its own."""
+    counts: list[int] = []
+    for name, formula in FORMULAS.items():
+        with suppress(BeyondCounter):
+            _applies(formula, facts, [own["layer"]])
+            terms = [part for part in parts(name).values() if part[0].kind not in (PARAMETER, HEAD, WHOLE)]
+            counts += [count_of(term, index, {**facts, **own}) for term, index in terms]
+    return tuple(counts)
 
 
 def capture(counter: str, model: TorchModel) -> Ledger:
@@ -119,8 +138,9 @@ def capture(counter: str, model: TorchModel) -> Ledger:
             record = Op(
                 f"term{len(sightings)}", op, layer, (), (Tensor(tuple(own_facts.get("shape", ())), "float32"),), attrs
             )
-            sightings.append(Sighting(record, entry))
-            value = (1 if term.plain else 2) * count_of(term, index, attrs) * passes
+            copies = own_facts.get("copies", 1)
+            sightings.append(Sighting(record, entry, copies=copies))
+            value = (1 if term.plain else 2) * count_of(term, index, attrs) * passes * copies
             if value:
                 held = entries.get(entry, Entry(entry, layer, f"{name}/{term.title}", 0, 1))
                 entries[entry] = held._replace(value=held.value + value)

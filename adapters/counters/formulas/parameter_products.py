@@ -75,6 +75,11 @@ def _set_phase(op: Op, facts: Facts) -> Op:
     return op._replace(phase=INPUT_GRADIENT if takes else WEIGHT_GRADIENT)
 
 
+def copies_of(facts: Facts) -> int:
+    """How many equal layers have such a parameter, or are such a layer (configured/equal_layers.py)."""
+    return int(facts.get("copies", 1))
+
+
 def is_part(facts: Facts, counted: int, ran: int) -> bool:
     """Whether these products are those of the part of a parameter that this rank has, and ``counted`` are those of the whole."""
     whole, part = prod(facts.get("shape", ())), prod(facts.get("part", ()))
@@ -84,7 +89,7 @@ def is_part(facts: Facts, counted: int, ran: int) -> bool:
 def has_other_token_count(facts: Facts, ran: int) -> bool:
     """Whether products read a parameter a number of times that is no multiple of the tokens: once for an image, or a patch."""
     parts = 3 if facts["name"].endswith(IN_PROJECTION) else 1
-    times, rest = divmod(ran * parts, int(facts["numel"]) or 1)
+    times, rest = divmod(ran * parts, copies_of(facts) * int(facts["numel"]) or 1)
     return not (rest or facts["routed"]) and times % (parts * int(facts["tokens"])) > 0
 
 
@@ -141,7 +146,7 @@ def experts_that_ran(weights: Iterable[Facts], ops: Mapping[str, list[Op]]) -> t
             groups[re.sub(EXPERT, ".experts.", facts["name"]), tuple(facts["shape"])].append(facts)
     balanced, partial = set[str](), set[str]()
     for (_, shape), group in groups.items():
-        once = sum(int(as_unsharded(w)["numel"]) * int(w["tokens"]) for w in group)
+        once = sum(int(as_unsharded(w)["numel"]) * int(w["tokens"]) * copies_of(w) for w in group)
         ran, one = forward_macs(op for w in group for op in ops[w["name"]]), group[0]
         if one["routed"]:
             short = once * int(one["a"]) - ran * int(one["E"])

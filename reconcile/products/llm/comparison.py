@@ -181,7 +181,7 @@ def facts_of(collected: Collected) -> Mapping[str, Any] | None:
     """B, T and the lengths of packed documents, as the formulas read them; the numbers of ``parameters`` and of those that are
     ``trained``; and the FLOPs that are ``recurrent``, those of an ``indexer``, and those of ``attention`` on all keys. None if no
     formula could read the model."""
-    from ...adapters.counters.formulas.parameter_products import in_indexer
+    from ...adapters.counters.formulas.parameter_products import copies_of, in_indexer
     from ...adapters.counters.formulas.terms import attention
     from ...adapters.counters.formulas.trace_products import read_trace
 
@@ -196,7 +196,7 @@ def facts_of(collected: Collected) -> Mapping[str, Any] | None:
     ran = read_trace(trace, list(weights), layers)
     inside = [op for op in ran.products if ran.layer[op.id] and not in_indexer(op)]
     scores = [op for op in inside if ran.attends(op)]
-    whole = {"n", "dqk", "dv"} <= set(facts) and _flops(scores, FORWARD) == 2 * len(layers) * attention(
+    whole = {"n", "dqk", "dv"} <= set(facts) and _flops(scores, FORWARD) == 2 * facts["all_layers"] * attention(
         dict(facts, window=0)
     )
     return {
@@ -204,7 +204,7 @@ def facts_of(collected: Collected) -> Mapping[str, Any] | None:
         "recurrent": _flops(op for op in inside if op.id not in ran.read and not ran.attends(op)),
         "indexer": _flops(op for op in ran.products if in_indexer(op)),
         "attention": _flops(scores) if whole else 0,
-        **{name: sum(held["numel"] for held in of) for name, of in counts.items()},
+        **{name: sum(held["numel"] * copies_of(held) for held in of) for name, of in counts.items()},
     }
 
 

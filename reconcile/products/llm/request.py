@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -134,6 +135,7 @@ def read_request(
     inputs: Any = None,
     paths: tuple[str, ...] = (),
     there: Take | None = None,
+    fold: bool = True,
 ) -> tuple[RunRequest, str, Take]:
     """The request, the model's name, and how to run it: a configuration or a model at hand in this process, others in a worker;
     with ``there``, all in the workers of another environment.
@@ -164,7 +166,9 @@ def read_request(
         sizes = Sizes(batch or 1, sum(documents) or seq or 0, documents, images or 0, read_image_size(image_size or ()))
         wanted = read_lora(lora)
         if there is None:
-            return run_request(**options), *_in_process(factory(configuration, sizes, wanted), None)
+            made = factory(configuration, sizes, wanted)
+            name, take = _in_process(made, None)
+            return run_request(**options), name, partial(_run_equal_layers_once, made, take) if fold else take
         arguments = {
             "settings": settings_of(configuration),
             "sizes": astuple(sizes),
@@ -248,6 +252,21 @@ def _in_process(model: Any, inputs: Any) -> tuple[str, Take]:
 
     name = getattr(model, "__name__", None) or type(model).__name__
     return name, lambda asked, tell: collect_live({formula_framework(): model}, inputs, asked, tell)
+
+
+def _run_equal_layers_once(
+    made: Callable[[], Any], take: Take, asked: RunRequest, tell: Callable[[Event], None]
+) -> Collected:
+    """What ``take`` gives for a model of meta if one of its equal layers runs for all; with each layer if that cannot be done."""
+    from ...adapters.counters.formulas.configured.equal_layers import EqualLayers
+
+    equal = EqualLayers(made()[0])
+    collected = take(asked, tell)
+    (trace,) = collected.traces
+    if isinstance(trace, Trace) and equal.groups and not equal.changed:
+        return replace(collected, traces=(equal.expand(trace),))
+    equal.unfold()
+    return take(asked, tell)
 
 
 def read_lora(text: str) -> Lora | None:

@@ -56,14 +56,17 @@ def language_model(file: str, config: Any, sizes: Sizes, lora: Lora | None = Non
 
 
 def read_own_masks() -> None:
-    """Let transformers take a mask on meta for one that hides no token: a model that is given none makes such a mask, and cannot
-    look into it. Only what would raise an error changes."""
+    """Let transformers take a mask on meta for one that hides no token, and positions for those of one document: a model that is
+    given none makes such ones, and cannot look into them. Only what would raise an error changes."""
     from transformers import masking_utils
 
     for name in ("_ignore_causal_mask_sdpa", "_ignore_bidirectional_mask_sdpa"):
         skips = getattr(masking_utils, name, None)  # not in every version
         if skips is not None and not hasattr(skips, "__wrapped__"):
             setattr(masking_utils, name, _skip_if_meta(skips))
+    finds = getattr(masking_utils, "find_packed_sequence_indices", None)
+    if finds is not None and not hasattr(finds, "__wrapped__"):
+        masking_utils.find_packed_sequence_indices = wraps(finds)(lambda ids: None if ids.is_meta else finds(ids))
 
 
 def _skip_if_meta(skips: Callable[..., bool]) -> Callable[..., bool]:
