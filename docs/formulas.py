@@ -41,6 +41,7 @@ HELD = {
         "the same operation in PyTorch, and ONNX's own function of it",
     ),
     "onnx.formulas.quantized": ("../adapters/onnx/functions", "closed forms of the product that it stands for"),
+    "onnx.formulas.runtime_attention": ("../adapters/onnx/functions", "closed forms of its products"),
     "tensorflow.elementwise": ("tables, tensorflow", "the expression of each row, run on counting numbers"),
     "tensorflow.gradients": ("gradient_formulas, gradient_elements", "loops"),
     "tensorflow.layers": ("aten/products, layers, tensorflow", "loops"),

@@ -33,6 +33,16 @@ STANDARD: dict[str, tuple[str, slice]] = {
 """Operator -> the standard one, and which inputs that has: the others are scales, zero points, or what is added."""
 
 
+INPUTS = {
+    "Attention": "input weights bias mask_index past attention_bias past_sequence_length",
+    "MultiHeadAttention": "query key value bias key_padding_mask attention_bias past_key past_value past_sequence_length "
+    "cache_indirection",
+    "GroupQueryAttention": "query key value past_key past_value seqlens_k total_sequence_length cos_cache sin_cache position_ids "
+    "attention_bias head_sink k_scale v_scale q_norm_weight k_norm_weight query_seqlens",
+}
+"""Operator whose inputs may be left out -> their names, by ONNX Runtime's schema (1.32), with spaces."""
+
+
 def state_standard(graph: Any) -> None:
     """Put standard operators of the same shapes in the place of ONNX Runtime's, where there are any. A node without the inputs
     or attributes of its operator stays as it is: ONNX's checker does not know them."""
@@ -51,8 +61,11 @@ def _standard(node: Any, graph: Any) -> list[Any]:
 
     given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     name, inputs, outputs = node.op_type, list(node.input), node.output[:1]
-    if name == "MatMulNBits":
+    if name in ("MatMulNBits", "Attention"):
         weight = f"{outputs[0]}/weight"
+        if name == "Attention":
+            (given["K"], columns), *_ = (each.dims for each in graph.initializer if each.name == inputs[1])
+            given["N"] = given.get("qkv_hidden_sizes", [columns // 3])[-1]
         graph.input.append(helper.make_tensor_value_info(weight, TensorProto.FLOAT, [given["K"], given["N"]]))
         return [helper.make_node("MatMul", [inputs[0], weight], outputs)]
     if name == "FusedMatMul":
@@ -64,6 +77,8 @@ def _standard(node: Any, graph: Any) -> list[Any]:
             ),
             helper.make_node("MatMul", operands, outputs),
         ]
+    if name in ("MultiHeadAttention", "GroupQueryAttention") and inputs[1]:
+        return [helper.make_node("Identity", inputs[:1], outputs)]
     if name in STANDARD and not given.get("channels_last"):
         standard, chosen = STANDARD[name]
         if standard == "Identity":  # the fourth result of a norm is its input and the skip

@@ -16,6 +16,7 @@ from ...products.files.model_file import FileError, show_name
 from .external_data import value_of
 from .functions import WRITTEN_OUT, write_out
 from .load import Model, dtype_name
+from .microsoft import INPUTS, MICROSOFT
 from .turns import count_turns
 
 OWN = ("", "ai.onnx")
@@ -143,7 +144,7 @@ class Tracer:
         try:
             schema = onnx.defs.get_schema(node.op_type, version, node.domain)
         except onnx.defs.SchemaError:
-            return []
+            return INPUTS.get(node.op_type, "").split() if node.domain == MICROSOFT else []
         return [i.name for i in schema.inputs if i.option != onnx.defs.OpSchema.FormalParameterOption.Variadic]
 
     def _enter(self, node: Any, id: str, layer: str, scope: Scope, calls: int, within: tuple[str, ...]) -> None:

@@ -7,4 +7,4 @@ Inputs are in signature order; an omitted input is None in attrs under its name,
 
 from __future__ import annotations
 
-from . import elementwise, layers, moves, quantized  # noqa: F401
+from . import elementwise, layers, moves, quantized, runtime_attention  # noqa: F401

@@ -13,12 +13,12 @@ from reconcile.adapters.onnx import functions
 from reconcile.adapters.onnx.load import Model, read_model
 from reconcile.adapters.onnx.trace import OWN, Tracer, trace
 from reconcile.core.records import Op, Trace
-from reconcile.core.work import PRODUCT_COMPONENTS, SINGLE_COMPONENTS
+from reconcile.core.work import MASKED, PRODUCT_COMPONENTS, SINGLE_COMPONENTS
 from reconcile.work import Known, Work, known_part, load, registered_formulas, sum_works
 
 load()
 
-F, BYTES, LONG = TensorProto.FLOAT, TensorProto.UINT8, TensorProto.INT64
+F, BYTES, INT, LONG = TensorProto.FLOAT, TensorProto.UINT8, TensorProto.INT32, TensorProto.INT64
 NEWEST = onnx.defs.onnx_opset_version()
 Input = tuple[Any, ...]
 """Type and shape of an input, and its values if it is a constant; empty if it is left out."""
@@ -152,6 +152,45 @@ def test_products_beside_other_work(
     (dots, terms), part = work, known_part(op)
     assert op.outputs[0].shape == shape
     assert (part.work, part.unknown) == (Work(mac=dots * terms, accumulators=dots), set(SINGLE_COMPONENTS))
+
+
+TOKENS, LENGTHS = (F, (2, 5, 24)), [(LONG, (2,)), (LONG, (1,))]
+WEIGHTS, WIDER = (F, (24, 72), [0.0] * 24 * 72), (F, (24, 80), [0.0] * 24 * 80)
+KEPT = 2 * 4 * (5 * 6 // 2)  # pairs of 2 x 4 heads of 5 tokens that a causal mask keeps; 5 x 5 are 25 each
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "attrs", "macs", "masked"),
+    [
+        # 24 to three times 24, then 4 heads of 6
+        ("Attention", [TOKENS, WEIGHTS], {}, 2 * 5 * 24 * 72 + 2 * 4 * 25 * 12, 0),
+        ("Attention", [TOKENS, WEIGHTS], {"unidirectional": 1}, 2 * 5 * 24 * 72 + 2 * 4 * 25 * 12,
+         (2 * 4 * 25 - KEPT) * 12),
+        ("Attention", [TOKENS, WIDER, (F, (80,)), (INT, (2,))], {"qkv_hidden_sizes": [24, 24, 32]},
+         2 * 5 * 24 * 80 + 2 * 4 * 25 * (6 + 8), None),
+        ("Attention", [TOKENS, WEIGHTS, (F, (72,)), (), (F, (2, 2, 4, 3, 6))], {"unidirectional": 1},
+         2 * 5 * 24 * 72 + 2 * 4 * 5 * 8 * 12, (2 * 4 * 25 - KEPT) * 12),
+        ("MultiHeadAttention", [TOKENS, (F, (2, 7, 24)), (F, (2, 7, 24))], {}, 2 * 4 * 5 * 7 * 12, 0),
+        ("MultiHeadAttention", [TOKENS, (F, (2, 4, 7, 6)), (F, (2, 4, 7, 6))], {}, 2 * 4 * 5 * 7 * 12, 0),
+        ("MultiHeadAttention", [(F, (2, 5, 4, 3, 6))], {}, 2 * 4 * 25 * 12, 0),
+        ("MultiHeadAttention", [TOKENS, TOKENS, TOKENS, (), (INT, (2,))], {}, 2 * 4 * 25 * 12, None),
+        ("MultiHeadAttention", [TOKENS, TOKENS, TOKENS, (), (), (), *[(F, (2, 4, 3, 6))] * 2, (INT, (1,))], {}, None, 0),
+        ("GroupQueryAttention", [TOKENS, *[(F, (2, 5, 12))] * 2, (), (), *LENGTHS], {"kv_num_heads": 2},
+         2 * 4 * 25 * 12, None),
+        ("GroupQueryAttention", [(F, (2, 5, 48)), (), (), (), (), *LENGTHS], {"kv_num_heads": 2}, 2 * 4 * 25 * 12, None),
+        ("GroupQueryAttention", [TOKENS, *[(F, (2, 5, 12))] * 2, *[(F, (2, 2, 9, 6))] * 2, *LENGTHS], {"kv_num_heads": 2},
+         None, 0),
+    ],
+)  # fmt: skip
+def test_attention_of_the_runtime(
+    name: str, inputs: list[Input], attrs: dict[str, Any], macs: int | None, masked: int | None
+) -> None:
+    """None of multiply-adds that a cache leaves open, and of what values of a mask decide."""
+    op = traced(RUNTIME, name, inputs, {"num_heads": 4, **attrs})
+    part, wide = known_part(op), 32 if inputs[1:2] == [WIDER] else 24
+    assert op.outputs[0].shape == ((2, 5, wide) if inputs[1:2] and inputs[1] else None)
+    assert ("mac" in part.unknown, part.work.mac) == (macs is None, macs or 0)
+    assert (MASKED in part.unknown, part.work.masked) == (masked is None, masked or 0)
 
 
 @pytest.mark.parametrize(
