@@ -1,8 +1,8 @@
-"""Runs equal layers of a model on meta once: the further ones return what the first returned, and their work is that of the first.
+"""Runs equal layers of a model on meta once: the further ones return what the first returned, and their work is as large.
 
 Two calls are equal if their layers have the same structure (classes, attributes, shapes of weights) and get the same arguments:
 on meta nothing else can decide what a layer runs. A layer knows its number, too (``layer_idx``): here no layer has it, so one
-that asks for its number raises ``NumberRead``, and the model is traced again with every layer (``EqualLayers.unfold``).
+that uses its number raises an error, and the model is traced again with every layer (``EqualLayers.unfold``).
 """
 
 from __future__ import annotations
@@ -30,16 +30,15 @@ class NumberRead(Exception):
 
 
 class _Number:
-    """Stands for a layer's number: it can be passed on, and compared with None, and nothing else."""
+    """Stands for a layer's number: it can be passed on, and compared with None; Python refuses arithmetic with it."""
 
+    def _refuse(self, *_given: Any) -> Any:
+        raise NumberRead("a layer reads its number")
 
-def _refuse(*_given: Any) -> Any:
-    raise NumberRead("a layer reads its number")
+    __eq__ = __hash__ = __bool__ = __str__ = _refuse
 
 
 NUMBER = _Number()
-for _name in "eq ne lt le gt ge add radd sub rsub mul rmul mod rmod floordiv truediv index int float bool hash str format".split():
-    setattr(_Number, f"__{_name}__", _refuse)
 
 
 class EqualLayers:
@@ -70,7 +69,7 @@ class EqualLayers:
         setattr(model, ATTRIBUTE, self)
 
     def _fold(self, path: str, layers: torch.nn.ModuleList) -> None:
-        own = [{name: module for name, module in layer.named_modules()} for layer in layers]
+        own = [dict(layer.named_modules()) for layer in layers]
         numbers: dict[tuple[str, str], bool] = {}
         for number, modules in enumerate(own):
             for name, module in modules.items():
@@ -81,20 +80,20 @@ class EqualLayers:
         for number, modules in enumerate(own):
             for name, attribute in (key for key, holds in numbers.items() if holds):
                 if name in modules and attribute in vars(modules[name]):
-                    vars(modules[name])[attribute] = NUMBER
-                    self._undo.append(partial(vars(modules[name]).__setitem__, attribute, number))
+                    modules[name].__dict__[attribute] = NUMBER
+                    self._undo.append(partial(modules[name].__dict__.__setitem__, attribute, number))
         for number, layer in enumerate(layers):
             self.like[f"{path}.{number}"] = f"{path}.{number}"
-            vars(layer)["forward"] = partial(self._call, path, number, structure_of(layer), layer.forward)
-            self._undo.append(partial(vars(layer).pop, "forward"))
+            layer.__dict__["forward"] = partial(self._call, path, number, structure_of(layer), layer.forward)
+            self._undo.append(partial(layer.__dict__.pop, "forward"))
 
     def _call(
         self, path: str, number: int, structure: Any, forward: Callable[..., Any], *given: Any, **named: Any
     ) -> Any:
         """What the layer returns: its forward's outputs, or others like those of an equal call."""
-        if not number:
+        if not number:  # a further call of the model: what ran in the one before is not its own
             self._ran[path] = {}
-        ran, own = self._ran[path], f"{path}.{number}"
+        ran, own = self._ran.setdefault(path, {}), f"{path}.{number}"
         leaves, form = tree_flatten((given, named))
         tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
         first = tensors[0] if tensors else None  # what the layer before returned
@@ -168,7 +167,7 @@ class _LikeEarlier(torch.autograd.Function):
         return torch.empty_like(earlier)
 
     @staticmethod
-    def backward(ctx: Any, _gradient: torch.Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, _gradient: torch.Tensor) -> Any:
         needed = zip(ctx.tensors, ctx.needs_input_grad[1:], strict=True)
         return None, *(torch.empty_like(tensor) if needs else None for tensor, needs in needed)
 
@@ -202,7 +201,7 @@ def _make_output(kind: Any, tensors: list[torch.Tensor]) -> Any:
     made, differentiable = kind
     if not isinstance(made, torch.Tensor):
         return made
-    return _LikeEarlier.apply(made, *tensors) if differentiable else torch.empty_like(made)  # type: ignore[no-untyped-call]
+    return _LikeEarlier.apply(made, *tensors) if differentiable else torch.empty_like(made)
 
 
 def structure_of(value: Any) -> Any:

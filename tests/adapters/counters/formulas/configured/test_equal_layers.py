@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,15 @@ from reconcile.launch.request import run_request
 from reconcile.work import known_part
 
 WIDTH, TOKENS = 6, 5
+ASKS: dict[str, Callable[[int], Any]] = {
+    "arithmetic": lambda number: number % 2,
+    "comparison": lambda number: number in (1, 3),
+    "order": lambda number: 0 < number < 4 and number != 2,
+    "a table": lambda number: {1: True, 3: True}.get(number),
+    "a list": lambda number: [False, True, False, True, False][number],
+    "a name": lambda number: f"{number}" in "13",
+}
+"""Ways in which a layer finds out that it is the second or the fourth of five."""
 
 
 class Layer(torch.nn.Module):
@@ -29,7 +39,7 @@ class Layer(torch.nn.Module):
 
     def forward(self, x: Any, mask: Any) -> Any:
         """``x`` and the mask's mean, (tokens, width)."""
-        if self.kind == "asks" and self.number % 2:
+        if self.kind in ASKS and ASKS[self.kind](self.number):
             return self.down(self.up(x))
         if self.kind == "in place":
             x.detach().add_(1)
@@ -84,21 +94,22 @@ def test_one_of_equal_layers_runs_and_all_are_counted(kinds: list[tuple[int, int
     model = make_stack(widths, masks)
     equal = EqualLayers(model)
     trace = take_trace(model)
-    ran = {like for like in equal.like.values()}
+    ran = set(equal.like.values())
     # the first layer gets a tensor that requires no gradient, the others one that does
     assert len(ran) == len({(kind, number == 0) for number, kind in enumerate(kinds)})
     equal.group({})
     forward = sum(2 * TOKENS * WIDTH * width + TOKENS * TOKENS * WIDTH for width in widths)
     assert macs(equal.expand(trace), "layers.", forward=True) == forward
-    weights = 2 * TOKENS * WIDTH * sum(widths)  # a gradient of each weight, of each input but the first, and of each mask's product
+    weights = 2 * TOKENS * WIDTH * sum(widths)  # gradients of weights, of inputs but the first, of masks
     inputs = weights - TOKENS * WIDTH * widths[0] + TOKENS * TOKENS * WIDTH * (len(widths) - 1)
     assert macs(equal.expand(trace), "layers.") == forward + weights + inputs
 
 
-def test_a_layer_that_asks_for_its_number_is_told_apart_and_every_layer_has_its_own_again() -> None:
-    model = make_stack([4] * 5, kind="asks")
+@pytest.mark.parametrize("kind", ASKS)
+def test_a_layer_that_uses_its_number_fails_and_every_layer_has_its_own_again(kind: str) -> None:
+    model = make_stack([4] * 5, kind=kind)
     equal = EqualLayers(model)
-    with pytest.raises(NumberRead):
+    with pytest.raises((NumberRead, TypeError)):
         model(torch.zeros(TOKENS, WIDTH, device="meta"))
     equal.unfold()
     assert [layer.number for layer in model.layers] == [0, 1, 2, 3, 4]
