@@ -126,7 +126,9 @@ class _Terms:
             return self._compare_unmultiplied(term_parts, passes)
         forward = self.of.forward(ops)
         taken = self._count_parts(everything, forward)
-        within_windows = term.count(dict(facts, **WINDOW.facts(facts))) * base.copies if term.kind == ATTENTION else None
+        within_windows = (
+            term.count(dict(facts, **WINDOW.facts(facts))) * base.copies if term.kind == ATTENTION else None
+        )
         windowed = not taken and forward == within_windows
         if windowed or (term.kind == PARAMETER and facts["name"] in self.of.balanced_experts):
             taken = 1

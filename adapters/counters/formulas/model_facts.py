@@ -10,10 +10,8 @@ import torch
 
 from .config_fields import FIELDS
 from .flat_parameters import Held, is_flat, pieces, plain, views
-from .terms import EXPERT, Facts
+from .terms import EXPERT, INDEXER, Facts
 
-INDEX = "indexer"
-"""The name of the module that chooses the keys of sparse attention, in every model of transformers that has one."""
 STACKS = ("num_layers", "num_decoder_layers", "num_hidden_layers", "encoder_layers", "decoder_layers")
 """The names of the numbers of layers in a configuration with an encoder and a decoder."""
 SWITCH = "switch_transformers"
@@ -83,7 +81,7 @@ def read_layers(config: Any, sliding: int, weights: list[Facts], layers: list[st
                 "window": sliding if "sliding" in kind else 0,
                 "linear": "linear" in kind,
                 "moe": any(weight["routed"] for weight in own),
-                "indexed": any(INDEX in weight["name"].split(".") for weight in own),
+                "indexed": any(INDEXER in weight["name"].split(".") for weight in own),
             }
         )
     return found

@@ -1,8 +1,7 @@
 """Sorts the products of a trace by what a parameter formula counts: those that read each parameter, and those that read none.
 
-It also finds the parameters that no op reads and the experts that ran, and names the cause where a parameter's products differ
-from the formula's.  Products that read none are attention's, or those of a recurrence; an indexer's and an image encoder's are
-told apart.
+It also finds the experts that ran, and names the cause where a parameter's products differ from the formula's.  Products that
+read none are attention's, or those of a recurrence; an indexer's and an image encoder's are told apart.
 
 A product reads a parameter if it ran in the parameter's module (or in the module around it, for a function that is given the
 weights of its children) and one of its inputs has the parameter's shape, in any order of dimensions.  The product that computes
@@ -27,11 +26,6 @@ PASSES = (FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT)
 """The three passes of a training step that a factor of 3 stands for."""
 IN_PROJECTION = "in_proj_weight"
 """Three weights of nn.MultiheadAttention in one, which are read apart where queries and keys are those of different tokens."""
-
-
-def forward_macs(ops: Iterable[Op]) -> int:
-    """The multiply-adds of the forward pass."""
-    return sum_of([op for op in ops if op.phase == FORWARD]).mac
 
 
 def key_of(shape: Shape) -> tuple[int, ...]:
@@ -147,7 +141,7 @@ def experts_that_ran(weights: Iterable[Facts], ops: Mapping[str, list[Op]]) -> t
     balanced, partial = set[str](), set[str]()
     for (_, shape), group in groups.items():
         once = sum(int(as_unsharded(w)["numel"]) * int(w["tokens"]) * copies_of(w) for w in group)
-        ran, one = forward_macs(op for w in group for op in ops[w["name"]]), group[0]
+        ran, one = sum_of(op for w in group for op in ops[w["name"]] if op.phase == FORWARD).mac, group[0]
         if one["routed"]:
             short = once * int(one["a"]) - ran * int(one["E"])
             if ran and (not short or (short > 0 and one.get("capacity"))):
@@ -179,7 +173,7 @@ def was_read(facts: Facts, layers: Mapping[str, list[Op]]) -> bool:
 
 
 def in_indexer(op: Op) -> bool:
-    """Whether a product is one of an indexer, which chooses the keys of sparse attention."""
+    """Whether a product is one of an indexer, which chooses the keys of sparse attention; transformers names all so."""
     return INDEXER in op.layer.split(".")
 
 
