@@ -19,7 +19,7 @@ from ..call_adapter import same_numbers
 from ..module_tensors import tensors_of
 from .groups import is_shared
 from .recorder import Recorder
-from .seal import COMPUTED, FEW, OTHER_NUMBER, Entry, Seal
+from .seal import COMPUTED, FEW, OTHER_NUMBER, TINY, Entry, Seal
 from .tensor_memory import leaves_of, plain_tensors
 
 SHAKE = 2**-10
@@ -161,10 +161,12 @@ def _find_changed(first: Seal, second: Seal) -> list[Entry]:
 
 
 def _filter_floating(entries: list[Entry]) -> list[Entry]:
-    """Floating tensors, and floating numbers if there are more than few."""
-    arrays = [entry for entry in entries if entry.reason != OTHER_NUMBER and "float" in entry.value[0]]
-    numbers = [entry for entry in entries if entry.reason == OTHER_NUMBER and isinstance(entry.value, (float, complex))]
-    return arrays + (numbers if len(numbers) > FEW else [])
+    """Floating tensors, and floating numbers and tensors of few if there are more than few: a branch has constants of its own."""
+    tensors = [entry for entry in entries if entry.reason != OTHER_NUMBER and "float" in entry.value[0]]
+    large = [entry for entry in tensors if entry.value[1] >= TINY]
+    numbers = [entry for entry in entries if isinstance(entry.value, (float, complex))]
+    others = numbers + [entry for entry in tensors if entry not in large]
+    return large + (others if len(others) > FEW else [])
 
 
 def shake(inputs: list[Any], how: str) -> list[Any]:
