@@ -395,7 +395,7 @@ def test_whole_inputs_that_are_equal_and_truths_are_changed(words):
         return lambda: of_words(compute)() if words.dtype is not torch.bool else OfTruths(compute)
 
     def branched(words):
-        return torch.tensor([0.5, 0.5, 0.5, 0.5] if len(set(words.tolist())) == 1 else [0.25, 0.5, 0.75, 1.0])
+        return torch.tensor([1.0, 2.0, 3.0, 4.0] if len(set(words.tolist())) == 1 else [0.25, 0.5, 0.75, 1.0])
 
     for compute, expected in ((chosen, []), (branched, []), (multiplied, [COMPUTED])):
         model = Words(net_of(compute), device="cpu")
