@@ -66,6 +66,8 @@ class EqualLayers:
         if getattr(config, "use_cache", False):  # a cache keeps what a layer made by the layer's number
             config.use_cache = False
             self._undo.append(partial(setattr, config, "use_cache", True))
+        # a trace replaces the model's forward (call_adapter.py), and the next one has to find its own
+        self._undo.append(partial(model.__dict__.pop, "forward", None))
         setattr(model, ATTRIBUTE, self)
 
     def _fold(self, path: str, layers: torch.nn.ModuleList) -> None:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcile.adapters.counters.formulas.configured.equal_layers import EqualLayers, NumberRead
+from reconcile.adapters.pytorch.call_adapter import CallAdapter
 from reconcile.core.records import FORWARD, Trace
 from reconcile.launch.in_process import collect_live
 from reconcile.launch.request import run_request
@@ -123,6 +124,16 @@ def test_a_layer_with_another_effect_runs_each_time(kind: str) -> None:
     equal = EqualLayers(model)
     take_trace(model)
     assert equal.like == {f"layers.{number}": f"layers.{number}" for number in range(5)}
+
+
+def test_a_model_that_is_traced_again_is_called_as_before() -> None:
+    """A trace calls it by tensors: one that takes them by name would get none of them from two such calls."""
+    model = make_stack([4] * 5)
+    equal = EqualLayers(model)
+    for _ in range(2):  # a trace, and a formula that reads the model
+        CallAdapter(model, ((), {"x": torch.zeros(TOKENS, WIDTH)}))
+    equal.unfold()
+    assert model(x=torch.zeros(TOKENS, WIDTH, device="meta")).shape == (TOKENS, WIDTH)
 
 
 def test_layers_that_share_a_weight_are_not_folded() -> None:
