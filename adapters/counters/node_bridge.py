@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...core.causes import Cause
-from ...core.records import DEAD, DUPLICATE, INITIALIZER, RUN_STATS_TRUNCATED, Op, Sighting, Trace
-from ...work import ZERO, Work, is_integer_op
+from ...core.records import DEAD, DUPLICATE, INITIALIZER, RUN_STATS_TRUNCATED, UNENTERED, Op, Sighting, Trace
+from ...work import ZERO, Work, is_integer_op, sum_works
 from .bridge import Bridge, Item, View, known_work, make_item, other_ops, unknown_of, unmet
 from .rulebook import NotCounted, Rule, RuleBook, WhyNot, apply
 
+NOT_ITS_BODY = "the graph holds the call %s, not its body"
 BY_ROLE = {DEAD: Cause.DEAD_OP, INITIALIZER: Cause.INITIALIZER, DUPLICATE: Cause.DUPLICATE_GRAPH}
 
 
@@ -22,7 +23,8 @@ def bridge_nodes(view: View, trace: Trace, book: RuleBook, why_not: WhyNot, *, o
     why a node without a rule is not counted. If the counter and the trace read ``one_file``, whose nodes never ran, a node with
     other shapes is still the same one: the counter inferred them wrongly, and its rule has counted with them."""
     ran = {op.id: op for op in trace.ops}
-    untaken = set(trace.untaken)
+    chosen = _choose_branches(view, trace)
+    untaken = {*trace.untaken, *(id for id, call in chosen.items() if call is None)}
     repeat = Cause.RUN_STATS_TRUNCATED if RUN_STATS_TRUNCATED in view.notes else None
     items: list[Item] = []
     present: set[str] = set()
@@ -32,19 +34,41 @@ def bridge_nodes(view: View, trace: Trace, book: RuleBook, why_not: WhyNot, *, o
         rule = book.of(sighting.op, view.versions)
         counted, missed = apply(rule, sighting.op, why_not)
         op = ran.get(id)
+        if op is not None and UNENTERED in op.attrs and not counted:  # its work is a user's
+            missed = NotCounted(Cause.BODY_NOT_ENTERED, NOT_ITS_BODY % id)
         if op is not None and not is_integer_op(op):
             item = _of_op(sighting, rule, counted, missed, op, repeat)
             items.append(item if item.gap else replace(item, gap=_contradiction(sighting, op, view, repeat, one_file)))
+        elif counted and (call := chosen.get(id)):
+            items.append(replace(_of_op(sighting, rule, counted, missed, sighting.op, None), layer=call.layer, ops=()))
         elif counted:
             cause = _never_ran(sighting, untaken)
             gap = "" if cause else f"{id} is counted, but did not run"
-            items.append(_whole(sighting, rule, counted, cause, gap))
+            seen = sighting.op.calls
+            items.append(
+                make_item(sighting.op, rule, counted=counted, seen=seen, cause=cause, entry=sighting.entry, gap=gap)
+            )
         elif missed and op is None and _never_ran(sighting, untaken) is None:
             items += _lost_node_items(sighting, missed, view)
     for op in trace.ops:
-        if op.id not in present and not is_integer_op(op):
+        if op.id not in present and op not in chosen.values() and not is_integer_op(op):
             items.extend(_unseen(op, present))
     return Bridge(tuple(items))
+
+
+def _choose_branches(view: View, trace: Trace) -> dict[str, Op | None]:
+    """The nodes in branches of calls that were not entered: the branch that does the work which a formula gives of its call ran,
+    and its nodes have the call here; those of the others did not. Calls of which no branch does that are left out."""
+    found: dict[str, Op | None] = {}
+    for call in (op for op in trace.ops if UNENTERED in op.attrs):
+        nodes = [met.op for met in view.sightings if met.op.id.startswith(f"{call.id}/")]
+        roles = {op.id: op.id.removeprefix(f"{call.id}/").partition("/")[0] for op in nodes}
+        works = {
+            role: sum_works(known_work(op) or ZERO for op in nodes if roles[op.id] == role) for role in roles.values()
+        }
+        taken = next((role for role, work in works.items() if work == known_work(call)), None)
+        found |= {id: call if role == taken else None for id, role in roles.items()} if taken else {}
+    return found
 
 
 def _never_ran(sighting: Sighting, untaken: set[str]) -> Cause | None:
@@ -54,11 +78,6 @@ def _never_ran(sighting: Sighting, untaken: set[str]) -> Cause | None:
     if sighting.op.id in untaken:
         return Cause.UNTAKEN_BRANCH
     return Cause.INTEGER_OP if is_integer_op(sighting.op) else None
-
-
-def _whole(sighting: Sighting, rule: Rule | None, counted: Work, cause: Cause | None, gap: str) -> Item:
-    op = sighting.op
-    return make_item(op, rule, counted=counted, seen=op.calls, cause=cause, entry=sighting.entry, gap=gap)
 
 
 def _of_op(
@@ -101,7 +120,8 @@ def _contradiction(sighting: Sighting, ran: Op, view: View, repeat: Cause | None
     if sighting.role in BY_ROLE:
         return other_ops(view.counter, ran.layer, f"{ran.id} ran, but in the counter's graph it is {sighting.role}")
     work = known_work(met)
-    same = one_file or (work in (None, known_work(ran)) and _fit(met, ran))
+    is_body = UNENTERED in ran.attrs  # which the node itself is not
+    same = one_file or ((is_body or work in (None, known_work(ran))) and _fit(met, ran))
     if met.op != ran.op or not same:
         shapes = " and ".join(f"{op.op} of {', '.join(str(t.shape) for t in op.inputs)}" for op in (met, ran))
         return other_ops(view.counter, ran.layer, f"{ran.id} is {shapes} in the trace")
@@ -128,4 +148,4 @@ def _unseen(op: Op, present: set[str]) -> list[Item]:
     call = next((c for c in op.within if c in present), None)
     if call is None:
         return [unmet(op, work, None, "", gap=f"{op.id} ran, but is not in the counter's graph")]
-    return [unmet(op, work, Cause.BODY_NOT_ENTERED, f"the graph holds the call {call}, not its body")]
+    return [unmet(op, work, Cause.BODY_NOT_ENTERED, NOT_ITS_BODY % call)]

@@ -46,11 +46,6 @@ COMPILERS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
 """PyTorch's own switch of flex_attention, and what compiles all other operators; each with what takes its place."""
 
 
-def is_higher_order(func: Any) -> bool:
-    """Whether it is a higher-order operator."""
-    return isinstance(func, torch._ops.HigherOrderOperator)
-
-
 @contextmanager
 def write_out(met: Callable[[str], None] = lambda _name: None) -> Iterator[None]:
     """Within this, an operator that runs functions calls them one by one as plain functions, so that autograd follows them, and
@@ -61,11 +56,11 @@ def write_out(met: Callable[[str], None] = lambda _name: None) -> Iterator[None]
 
     def call_functions(call: Any) -> Callable[..., Any]:
         def call_written(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-            run = open_operator(self, args)
+            run = WRITTEN.get(self.name())
             if run is None:
                 return call(self, *args, **kwargs)
             met(self.name())
-            return run()
+            return run(*args)
 
         return call_written
 
@@ -78,20 +73,6 @@ def write_out(met: Callable[[str], None] = lambda _name: None) -> Iterator[None]
                 module = import_module(place)
                 stack.enter_context(wrap_function(module, name, make) if hasattr(module, name) else nullcontext())
         yield
-
-
-def open_operator(func: Any, args: tuple[Any, ...]) -> Callable[[], Any] | None:
-    """What runs the functions of this operator one by one, so that their own ops can be recorded; None for an operator that is
-    recorded whole."""
-    runs: dict[str, Callable[..., Any]] = {
-        "cond": lambda predicate, if_true, if_false, operands: (if_true if predicate else if_false)(*operands),
-        "while_loop": _while_loop,
-        "scan": partial(_run_generic, "scan"),
-        "associative_scan": partial(_run_generic, "associative_scan"),
-        "map_impl": _map,
-    }
-    run = runs.get(func.name())
-    return None if run is None else partial(run, *args)
 
 
 def _while_loop(condition: Any, body: Any, carried: Any, additional: Any, *_: Any) -> Any:
@@ -112,6 +93,16 @@ def _run_generic(name: str, *args: Any) -> Any:
 def _map(function: Any, xs: Any, others: Any) -> Any:
     maps: Any = sys.modules["torch._higher_order_ops.map"]  # of that package, ``map`` is the function
     return maps._stack_pytree([function(*(tuple(row) + tuple(others))) for row in maps._unstack_pytree(xs)])
+
+
+WRITTEN: dict[str, Callable[..., Any]] = {
+    "cond": lambda predicate, if_true, if_false, operands: (if_true if predicate else if_false)(*operands),
+    "while_loop": _while_loop,
+    "scan": partial(_run_generic, "scan"),
+    "associative_scan": partial(_run_generic, "associative_scan"),
+    "map_impl": _map,
+}
+"""The operators that are written out, and what calls their functions one by one."""
 
 
 def record(func: Any, args: tuple[Any, ...], out: Any, layer: str) -> Op:

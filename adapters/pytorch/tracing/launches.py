@@ -14,7 +14,6 @@ from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import islice
 from os import environ
 from threading import Lock, local
 from typing import Any, NamedTuple
@@ -29,16 +28,10 @@ SPACE = "triton"
 LAUNCHES = (SPACE, "inductor", "aoti", "cuda_graph")
 """The namespaces of all these operators."""
 NOT_READ = "nothing here reads what it multiplies"
-GRID = "grid"
 KINDS = {bool: "bool", int: "int", float: "float", str: "str"}
 """Types of arguments that stand in a record, and how a schema calls them."""
 LARGEST = 1 << 63
 """What an ``int`` of a schema is less than."""
-MOST_ARGUMENTS = 64
-"""So many arguments an operator may have; of a kernel with more, tensors come first."""
-RUNNING = ("JITFunction", "Heuristics", "Autotuner", "InterpretedFunction")
-"""The classes of Triton that launch a kernel by ``run(*args, grid=, warmup=, **kwargs)``; the outermost is the launch
-(triton/runtime/jit.py, autotuner.py and interpreter.py of 3.1 to 3.9)."""
 
 _now = local()
 _lock = Lock()
@@ -98,8 +91,7 @@ def unsee() -> None:
 
 def _doors() -> list[tuple[Any, str, Callable[..., Any]]]:
     """Each class and its method that launches, and what makes an operator of that."""
-    kernels = [(kind, "run", _watch_run) for kind in (_classes() if may_launch() else [])]
-    kernels += [method for reader in (_readers() if kernels else []) for method in reader.list_methods()]
+    kernels = [door for reader in (_readers() if may_launch() else []) for door in reader.list_doors()]
     programs = [(kind, name, partial(_program, "aoti")) for kind in _runners() for name in ("run", "boxed_run")]
     programs += [(kind, "__call__", partial(_program, "inductor")) for kind in _graphs()]
     others = [(torch.cuda.CUDAGraph, "replay", _replay)]
@@ -111,15 +103,6 @@ def _doors() -> list[tuple[Any, str, Callable[..., Any]]]:
 def capsules() -> list[tuple[Any, str]]:
     """Where a program finds the function that makes a capsule of a tensor."""
     return [(torch._C, "_to_dlpack"), (torch, "to_dlpack"), (torch.utils.dlpack, "to_dlpack")]
-
-
-def _classes() -> list[Any]:
-    try:
-        from triton.runtime import autotuner, interpreter, jit
-    except ImportError:  # its own, for a machine that it does not know
-        return []
-    found = [getattr(module, name, None) for name in RUNNING for module in (jit, autotuner, interpreter)]
-    return [kind for kind in dict.fromkeys(found) if kind is not None and "run" in vars(kind)]
 
 
 def _runners() -> list[Any]:
@@ -135,44 +118,19 @@ def _graphs() -> list[Any]:
     return [] if kind is None else [kind]
 
 
-def _watch_run(run: Callable[..., Any]) -> Callable[..., Any]:
-    def run_seen(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if kwargs.get("warmup"):
-            return run(self, *args, **kwargs)
-        given = dict(zip(self.arg_names, args), **{k: v for k, v in kwargs.items() if k in self.arg_names})
-        grid = _grid(kwargs.get(GRID), given)
-
-        def launch() -> Any:
-            kernel = run(self, *args, **kwargs)
-            for reader in _readers():
-                reader.note_compiled(kernel, given, grid)
-            return kernel
-
-        if is_launching():
-            return launch()
-        known = dict(
-            islice(((name, value) for name, value in {GRID: grid, **given}.items() if _kind(value)), MOST_ARGUMENTS)
-        )
-        for reader in _readers():
-            reader.begin_launch()
-        return _as_operator(SPACE, _name(self), known, launch)
-
-    return run_seen
-
-
 def _program(space: str, run: Callable[..., Any]) -> Callable[..., Any]:
     def run_seen(self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         if is_launching():
             return run(self, inputs, *args, **kwargs)
         tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
-        return _as_operator(space, "program", {"inputs": tensors}, lambda: run(self, inputs, *args, **kwargs))
+        return call_as_operator(space, "program", {"inputs": tensors}, lambda: run(self, inputs, *args, **kwargs))
 
     return run_seen
 
 
 def _replay(replay: Callable[..., Any]) -> Callable[..., Any]:
     def replay_seen(self: Any) -> Any:
-        return replay(self) if is_launching() else _as_operator("cuda_graph", "replay", {}, lambda: replay(self))
+        return replay(self) if is_launching() else call_as_operator("cuda_graph", "replay", {}, lambda: replay(self))
 
     return replay_seen
 
@@ -197,7 +155,7 @@ def _capsule(export: Callable[..., Any]) -> Callable[..., Any]:
     return make_seen
 
 
-def _as_operator(space: str, name: str, given: dict[str, Any], launch: Callable[[], Any]) -> Any:
+def call_as_operator(space: str, name: str, given: dict[str, Any], launch: Callable[[], Any]) -> Any:
     """What ``launch`` returns, called by an operator of that name with these arguments."""
     results: list[Any] = []
 
@@ -213,22 +171,7 @@ def _as_operator(space: str, name: str, given: dict[str, Any], launch: Callable[
     return results[0] if results else None
 
 
-def _grid(grid: Any, given: dict[str, Any]) -> list[int]:
-    """How many programs run in each direction; none where only the launch itself can tell, as of an autotuned kernel."""
-    try:
-        return [int(size) for size in (grid(given) if callable(grid) else grid)]
-    except (KeyError, TypeError, ValueError):
-        return []
-
-
-def _name(kernel: Any) -> str:
-    """The kernel's own name: an autotuned one has it from the function inside."""
-    while not hasattr(kernel, "__name__") or hasattr(kernel, "fn"):
-        kernel = kernel.fn
-    return str(kernel.__name__)
-
-
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
     """The type of an argument in a schema; '' for one that no schema takes."""
     if isinstance(value, torch.Tensor):
         return "Tensor"
@@ -243,7 +186,7 @@ def _kind(value: Any) -> str:
 
 def _call(space: str, name: str, given: dict[str, Any]) -> None:
     """Call the operator that launches what is to be launched now; it returns the tensors that come of it."""
-    schema = ", ".join(f"{_kind(value)} {argument}" for argument, value in given.items())
+    schema = ", ".join(f"{kind_of(value)} {argument}" for argument, value in given.items())
     operator = _operators.get((space, name, schema))
     if operator is None:
         overload = f"of{len(_operators)}"

@@ -202,7 +202,7 @@ class Recorder(TorchDispatchMode):
 
     def kind_of(self, func: Any) -> int:
         """The kind of what is dispatched, which is asked once for each operator."""
-        if higher_order.is_higher_order(func):
+        if isinstance(func, torch._ops.HigherOrderOperator):
             return HIGHER_ORDER
         if is_work(func) and kernel_replaced(func):
             self.problems.append(Problem(self.where(), operator(func).name, self.where(), KERNEL_REPLACED))

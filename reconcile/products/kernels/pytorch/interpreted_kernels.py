@@ -19,6 +19,7 @@ from typing import Any
 from ....adapters.pytorch.tracing.launches import CountedLaunch
 from ....core.records import FORWARD, POINTWISE, Op, Tensor
 from .kernel_programs import CannotRead, count_dots
+from .launched_kernels import list_launchers, watch_run
 
 DOT, OTHERS = "tl.dot", "tl.elementwise"
 """The ops inside a launch: its products, and all that it computes beside them, which is not counted."""
@@ -32,17 +33,19 @@ COUNTED_IF_INTERPRETED = (
 _now = local()
 
 
-def list_methods() -> list[tuple[Any, str, Callable[..., Any]]]:
-    """The methods of the interpreter that run a grid and that multiply two blocks, and what counts a call of them."""
+def list_doors() -> list[tuple[Any, str, Callable[..., Any]]]:
+    """The methods that launch kernels, and those of the interpreter that run a grid and compute, with what watches each."""
+    watch: Callable[..., Any] = partial(watch_run, begin_launch, note_compiled)
+    launching = [(kind, "run", watch) for kind in list_launchers()]
     module = sys.modules.get("triton.runtime.interpreter")
-    if module is None:
-        return []
+    if not launching or module is None:
+        return launching
     from . import masked_products as masks  # it needs numpy, as the interpreter does
 
     builder, dots = module.InterpreterBuilder, partial(_count_dot, masks)
     own = {"set_grid_idx": partial(_start_program, masks), "create_dot": dots, "create_dot_scaled": dots}
     grid = (module.GridExecutor, "__call__", partial(_start_grid, masks))
-    return [grid, *((builder, *each) for each in own.items()), *masks.list_methods(module)]
+    return [*launching, grid, *((builder, *each) for each in own.items()), *masks.list_methods(module)]
 
 
 def begin_launch() -> None:

@@ -95,11 +95,6 @@ def test_outside_a_recording_a_program_runs_as_ever():
     assert [name for kind in launches._runners() for name in ("run",) if callable(vars(kind)[name])] != []
 
 
-def test_a_kernel_may_have_more_arguments_than_an_operator():
-    kernel = SimpleNamespace(__name__="many", arg_names=[f"stride_{i}" for i in range(70)])
-    assert launches._watch_run(lambda _, *given, **more: given)(kernel, *range(70), grid=(1,)) == (*range(70),)
-
-
 def test_a_graph_that_is_played_again_is_an_op(monkeypatch):
     played = []
     monkeypatch.setattr(torch.cuda.CUDAGraph, "replay", played.append)
