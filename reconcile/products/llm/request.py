@@ -263,7 +263,7 @@ def _run_equal_layers_once(
     equal = EqualLayers(made()[0])
     collected = take(asked, tell)
     (trace,) = collected.traces
-    if isinstance(trace, Trace) and equal.groups and not equal.changed:
+    if isinstance(trace, Trace) and bool(equal.groups) == bool(equal.like) and not equal.changed:
         return replace(collected, traces=(equal.expand(trace),))
     equal.unfold()
     return take(asked, tell)
