@@ -92,33 +92,26 @@ def _inputs(model: Any, sizes: Sizes) -> dict[str, Any]:
     def of(*shape: int) -> Any:
         return torch.zeros(batch, *shape)
 
-    flat = any(name in taken for name in FLAT)
+    flat, moment = any(name in taken for name in FLAT), torch.zeros(batch, dtype=torch.int64)
     height, width = sizes.pixels or PIXELS
     patches, side = height * width // PATCH**2, int(config.get("sample_size") or 0)
     if not flat and not side:
         raise ValueError("it states no sample_size")
-    channels, moment = int(config["in_channels"]), torch.zeros(batch, dtype=torch.int64)
-    known: dict[str, Any] = {
+    channels, axes = int(config["in_channels"]), len(config.get("axes_dims_rope") or ())
+    pooled, extra = config.get("pooled_projection_dim"), getattr(model, "use_additional_conditions", False)
+    known = {
         "hidden_states": of(patches, channels) if flat else of(channels, side, side),
         "timestep": of() if flat else moment,
+        "encoder_hidden_states": of(seq, _width(config)) if seq else None,
+        "img_shapes": [[(1, height // PATCH, width // PATCH)]] * batch,
+        "img_ids": torch.zeros(patches, axes),
+        "txt_ids": torch.zeros(seq, axes),
+        "original_size": of(2),
+        "target_size": of(2),
+        "crop_coords": of(2),
+        "pooled_projections": of(int(pooled)) if pooled else None,
+        "guidance": of() if config.get("guidance_embeds") else None,
+        "class_labels": moment if not seq and config.get("num_embeds_ada_norm") else None,
+        "added_cond_kwargs": {"resolution": of(2) if extra else None, "aspect_ratio": of(1) if extra else None},
     }
-    if seq:
-        known["encoder_hidden_states"] = of(seq, _width(config))
-    known["img_shapes"] = [[(1, height // PATCH, width // PATCH)]] * batch
-    known.update(original_size=of(2), target_size=of(2), crop_coords=of(2))
-    if "img_ids" in taken:
-        axes = len(config["axes_dims_rope"])
-        known["img_ids"], known["txt_ids"] = (torch.zeros(n, axes) for n in (patches, seq))
-    if config.get("pooled_projection_dim"):
-        known["pooled_projections"] = of(int(config["pooled_projection_dim"]))
-    if config.get("guidance_embeds"):
-        known["guidance"] = of()
-    if not seq and config.get("num_embeds_ada_norm"):
-        known["class_labels"] = moment
-    if "added_cond_kwargs" in taken:
-        extra = bool(getattr(model, "use_additional_conditions", False))
-        known["added_cond_kwargs"] = {
-            "resolution": of(2) if extra else None,
-            "aspect_ratio": of(1) if extra else None,
-        }
-    return {name: value for name, value in known.items() if name in taken}
+    return {name: value for name, value in known.items() if name in taken and value is not None}
