@@ -30,6 +30,8 @@ class Snapshot(int):
     settle: Callable[[object, Path, int], bool]
 
     def __eq__(self, other: object) -> bool:
+        if isinstance(other, Snapshot):  # two models are compared, and neither number is written
+            return int(self) == int(other)
         frame = sys._getframe(1)
         return self.settle(other, Path(frame.f_code.co_filename), frame.f_lineno)
 

@@ -316,6 +316,14 @@ def test_a_snapshot_is_written_and_held(inner: Inner, written: str) -> None:
     assert "dense" in text(moved)
 
 
+@pytest.mark.parametrize(("convention", "outcome"), [("matmul", "passed"), ("all", "failed")])
+def test_snapshots_of_two_models_are_compared_as_numbers(inner: Inner, convention: str, outcome: str) -> None:
+    first, second = "flops.snapshot('pair.py')", f"flops.snapshot('pair.py', convention='{convention}')"
+    ran = inner.test(f"def test_it(flops):\n    assert {first} == {second}")
+    ran.assert_outcomes(**{outcome: 1})
+    assert "Write this number" not in text(ran)
+
+
 @pytest.mark.parametrize(
     ("body", "outcome"),
     [
