@@ -43,7 +43,6 @@ SERVED_SHARED = Assumption(
 )
 LAST = Assumption("last token", lambda f: {"tokens": f["B"]}, "logits of the last token of each sequence alone")
 
-
 SERVING = {
     "vllm": formula(
         "vLLM, get_num_flops of a step: the products of a layer with three matrices, attention on all keys, the last logits",

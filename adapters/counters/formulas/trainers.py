@@ -50,7 +50,6 @@ ROUTED, WITHOUT_SHARED = (
 
 # nanochat
 
-
 LINEAR = terms.parameters(
     " of a weight of Linear", lambda f: not {"Linear", "Conv1D"} & set(f["kinds"]) or len(f["shape"]) < 2
 )
