@@ -89,7 +89,7 @@ class EqualLayers:
             self._replace_class(layer, path, number)
 
     def _replace_class(self, layer: torch.nn.Module, path: str, number: int) -> None:
-        """Give the layer a class whose forward looks for equal calls: a forward of its own would pass for a change of the model."""
+        """Give the layer a class whose forward looks for equal calls; an attribute would pass for a change of the model."""
         kind, structure = type(layer), structure_of(layer)
 
         def forward(own: Any, *given: Any, **named: Any) -> Any:
