@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import astuple, replace
 from functools import partial
 from pathlib import Path
@@ -261,10 +262,11 @@ def _run_equal_layers_once(
     from ...adapters.counters.formulas.configured.equal_layers import EqualLayers
 
     equal = EqualLayers(made()[0])
-    collected = take(asked, tell)
-    (trace,) = collected.traces
-    if isinstance(trace, Trace) and bool(equal.groups) == bool(equal.like) and not equal.changed:
-        return replace(collected, traces=(equal.expand(trace),))
+    with suppress(UsageError):  # a layer uses its number, and the model fails
+        collected = take(asked, tell)
+        (trace,) = collected.traces
+        if isinstance(trace, Trace) and bool(equal.groups) == bool(equal.like) and not equal.changed:
+            return replace(collected, traces=(equal.expand(trace),))
     equal.unfold()
     return take(asked, tell)
 
