@@ -34,7 +34,10 @@ HELD = {
     ),
     "jax.formulas.products": ("lax_products", "loops"),
     "jax.formulas.windows": ("lax", "loops"),
-    "kernels.formulas": ("../matrix/triton", "blocks that kernels really ran, and what a GPU counted in the same blocks"),
+    "kernels.formulas": (
+        "../matrix/triton",
+        "blocks that kernels really ran, and what a GPU counted in the same blocks",
+    ),
     "onnx.formulas.elementwise": ("onnx", "the same operation in PyTorch"),
     "onnx.formulas.layers": (
         "onnx, ../adapters/onnx/functions",
