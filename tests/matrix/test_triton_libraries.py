@@ -1,4 +1,4 @@
-"""FLA's chunked delta rule and mamba_ssm's SSD, by their own source: each kernel has the products of the papers.
+"""FLA's chunked delta rule, mamba_ssm's SSD and Liger's losses, by their own source: each kernel has the products of the papers.
 
 Of a kernel's blocks those products are left that no mask discards (``causal``), whatever blocks an autotuner chose.
 """
@@ -77,3 +77,10 @@ def test_state_space_duality(counted: Any) -> None:
         "triton._chunk_scan_bwd_ddAcs_stable_kernel": EACH * BELOW * values,
     }
     assert (code, error < 1e-3) == (0, True)
+
+
+@pytest.mark.parametrize("loss", ["fused", "of logits"])
+def test_losses(counted: Any, loss: str) -> None:
+    """A head of 64 x 32 on 16 tokens: its logits, and both gradients. The kernels of the losses multiply no matrices."""
+    flops, code, error = counted["liger"][loss]
+    assert (flops, code, error < 1e-4) == (3 * 2 * 16 * 32 * 64, 0, True)

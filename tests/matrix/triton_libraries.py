@@ -1,4 +1,4 @@
-"""Kernels of FLA and of mamba_ssm, in their own source, in Triton's interpreter: what ``reconcile.count`` says, as JSON.
+"""Kernels of FLA, mamba_ssm and Liger, in their own source, in Triton's interpreter: what ``reconcile.count`` says, as JSON.
 
 ``python triton_libraries.py MAMBA`` has the unpacked sdist of mamba_ssm: its modules are imported, the package needs CUDA.
 What both ask of a GPU besides is answered here: nothing is timed, so an autotuner takes its first configuration.
@@ -71,6 +71,27 @@ def scan_by_chunks(folder: str) -> Any:
     return *found, float((out[0] - expected).detach().abs().max())
 
 
+def lose_with_head() -> Any:
+    """Liger's cross entropy with a head of 64 rows of 32 and with its logits, and how far their gradients are from PyTorch's."""
+    from liger_kernel.transformers.cross_entropy import LigerCrossEntropyLoss
+    from liger_kernel.transformers.fused_linear_cross_entropy import LigerFusedLinearCrossEntropyLoss
+
+    weight, target = torch.randn(64, 32, requires_grad=True), torch.randint(64, (16,))
+    losses = {
+        "fused": lambda x: LigerFusedLinearCrossEntropyLoss()(weight, x, target),
+        "of logits": lambda x: LigerCrossEntropyLoss()(x @ weight.t(), target),
+    }
+    found, start = {}, torch.randn(16, 32)
+    x = start.clone().requires_grad_()
+    functional.cross_entropy(x @ weight.t(), target).backward()
+    for name, loss in losses.items():
+        own = start.clone().requires_grad_()
+        by_kernel, code = count_kept("matmul", lambda loss=loss, own=own: loss(own).backward())
+        found[name] = sum(by_kernel.values()), code, float((own.grad - x.grad).abs().max())
+    return found
+
+
 if __name__ == "__main__":
     torch.manual_seed(0)
-    print(json.dumps({"fla": multiply_by_delta_rule(), "mamba": scan_by_chunks(sys.argv[1])}))
+    counted = {"fla": multiply_by_delta_rule(), "mamba": scan_by_chunks(sys.argv[1]), "liger": lose_with_head()}
+    print(json.dumps(counted))
