@@ -29,7 +29,7 @@ RECORDS = {
     "what was not entered": ([FLOATS, FLOATS], {UNENTERED: "how often it runs is not known"}),
 }
 NAMES = [name for name, entry in OWN.items() if entry.zero_reason in ("", CONTROL_FLOW)]
-NAMES += ["mine.op", "com.microsoft.Attention", "lax.pallas_call", "lax.while"]
+NAMES += ["mine.op", "com.example.Attention", "lax.pallas_call", "lax.while"]
 called: set[str] = set()
 """The ids of the records that the file's formula was called with."""
 
