@@ -67,9 +67,8 @@ def write_out(met: Callable[[str], None] = lambda _name: None) -> Iterator[None]
     with ExitStack() as stack:
         stack.enter_context(wrap_function(torch._ops.HigherOrderOperator, "__call__", call_functions))
         for place, name, make in COMPILERS:
-            with suppress(
-                ImportError
-            ):  # now: a model that imports it where it calls it would find it as PyTorch sets it
+            with suppress(ImportError):
+                # now: a model that imports it where it calls it would find it as PyTorch sets it
                 module = import_module(place)
                 stack.enter_context(wrap_function(module, name, make) if hasattr(module, name) else nullcontext())
         yield
