@@ -165,7 +165,7 @@ def test_plain_products_on_the_cpu_have_values_and_stay_causal():
         torch.manual_seed(1)
         net = Dropped()
         net.qkv.weight.register_hook(seen.append)
-        torch.manual_seed(2)
+        torch.manual_seed(0)  # as before every recorded call
         return net
 
     mine, theirs = [], []
