@@ -5,7 +5,7 @@ The files are not here: put them into the folder that the variable TRAINERS name
 | file | source |
 |:--|:--|
 | automodel.py | NVIDIA-NeMo/Automodel 36044ad3, nemo_automodel/components/utils/flops_utils.py |
-| verl.py | volcengine/verl b178a3cd, verl/utils/flops_counter.py |
+| verl.py | the package verl 0.9.1, verl/utils/flops_counter.py |
 | veomni.py | ByteDance-Seed/VeOmni d9774494, veomni/utils/count_flops.py |
 | bridge.py | NVIDIA-NeMo/Megatron-Bridge 067f987d, src/megatron/bridge/training/utils/flop_utils.py |
 """
@@ -77,7 +77,8 @@ def automodel(config: Any, batch: int, seq: int) -> Any:
 
 def verl(config: Any, batch: int, seq: int) -> Any:
     """FLOPs of a step by verl, which returns TFLOP/s of a step of one second."""
-    of_type = _verl.ESTIMATE_FUNC.get(config.model_type, _verl._estimate_unknown_flops)
+    kind = {"qwen3_next": "qwen3_5_moe"}.get(config.model_type, config.model_type)  # its layers, under another name
+    of_type = _verl.ESTIMATE_FUNC.get(kind, _verl._estimate_unknown_flops)
     return of_type(config, batch * seq, [seq] * batch, 1) * 1e12
 
 
