@@ -5,7 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from reconcile.products.kernels.pytorch.launched_kernels import watch_run
+import pytest
+
+pytest.importorskip("torch")
+
+from reconcile.products.kernels.pytorch.launched_kernels import watch_run  # noqa: E402
 
 
 def test_a_kernel_may_have_more_arguments_than_an_operator() -> None:
