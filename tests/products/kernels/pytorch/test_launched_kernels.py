@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from reconcile.products.kernels.pytorch.launched_kernels import watch_run  # noqa: E402
+from reconcile.products.kernels.pytorch.launched_kernels import watch_run
 
 
 def test_a_kernel_may_have_more_arguments_than_an_operator() -> None:
