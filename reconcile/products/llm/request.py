@@ -265,7 +265,7 @@ def _run_equal_layers_once(
     with suppress(UsageError):  # a layer uses its number, and the model fails
         collected = take(asked, tell)
         (trace,) = collected.traces
-        if isinstance(trace, Trace) and bool(equal.groups) == bool(equal.like) and not equal.changed:
+        if isinstance(trace, Trace) and bool(equal.groups) == bool(equal.like) and equal.is_uniform:
             return replace(collected, traces=(equal.expand(trace),))
     equal.unfold()
     return take(asked, tell)

@@ -7,6 +7,7 @@ that uses its number raises an error, and the model is traced again with every l
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -46,15 +47,13 @@ class EqualLayers:
 
     Attributes:
         like: The path of the layer that ran, by that of each layer for which it stands; one that ran stands for itself.
-        changed: Whether a layer was called twice while it was recorded, and was like another one each time.
         groups: The path of the layer that ran and the number of layers, by the path of the first of those that are alike for
             every formula, too (``group``).
     """
 
     def __init__(self, model: torch.nn.Module) -> None:
         self.like: dict[str, str] = {}
-        self.changed = False
-        self._noted: set[str] = set()
+        self._calls = Counter[tuple[str, str]]()  # while they were recorded: of a layer, for which the other one ran
         self.groups: dict[str, tuple[str, int]] = {}
         self._ran: dict[str, dict[Any, tuple[str, Any]]] = {}
         self._undo: list[Callable[[], None]] = []
@@ -128,9 +127,14 @@ class EqualLayers:
     def _note(self, own: str, like: str) -> None:
         if not any(isinstance(mode, Recorder) for mode in _get_current_dispatch_mode_stack()):
             return  # a trial, which may train nothing
-        self.changed |= own in self._noted and self.like[own] != like
-        self._noted.add(own)
+        self._calls[own, like] += 1
         self.like[own] = like
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether each layer was like one other at all of its calls, and was called as often as that one."""
+        ran = {own: calls for (own, _), calls in self._calls.items()}
+        return len(ran) == len(self._calls) and all(calls == ran.get(like) for (_, like), calls in self._calls.items())
 
     def unfold(self) -> None:
         """Let every layer run from now on."""

@@ -10,7 +10,7 @@ from ....adapters.pytorch.tracing.launches import SPACE, call_as_operator, is_la
 
 GRID = "grid"
 MOST_ARGUMENTS = 64
-"""So many arguments an operator may have; of a kernel with more, tensors come first."""
+"""So many arguments an operator may have; of a kernel with more, the first are told."""
 RUNNING = ("JITFunction", "Heuristics", "Autotuner", "InterpretedFunction")
 """The classes of Triton that launch a kernel by ``run(*args, grid=, warmup=, **kwargs)``; the outermost is the launch
 (triton/runtime/jit.py, autotuner.py and interpreter.py of 3.1 to 3.9)."""

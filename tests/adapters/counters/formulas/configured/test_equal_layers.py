@@ -53,13 +53,14 @@ class Stack(torch.nn.Module):
 
     def __init__(self, layers: list[Layer], masks: list[int], times: int = 1) -> None:
         super().__init__()
+        self.later = len(layers)  # how many of them are called again
         self.layers, self.masks, self.times = torch.nn.ModuleList(layers), masks, times
 
     def forward(self, x: Any) -> Any:
         """The same shape as ``x``."""
         masks = [torch.ones(TOKENS, TOKENS, device=x.device) for _ in range(2)]
         for time in range(self.times):
-            for layer, mask in zip(self.layers, self.masks, strict=True):
+            for layer, mask in list(zip(self.layers, self.masks, strict=True))[: self.later if time else None]:
                 x = layer(x, masks[mask and not time])
                 x = getattr(x, "y", x)
         return x
@@ -147,7 +148,17 @@ def test_a_layer_that_is_like_another_one_in_a_second_round_is_told() -> None:
         model = make_stack([4] * 5, masks, times=2)
         equal = EqualLayers(model)
         take_trace(model, trains_input=True)
-        assert equal.changed is differs, masks
+        assert equal.is_uniform is not differs, masks
+
+
+def test_layers_that_are_called_more_often_than_others_are_told() -> None:
+    for later, uniform in ((5, True), (3, False)):
+        model = make_stack([4] * 5, times=2)
+        model.later = later
+        equal = EqualLayers(model)
+        take_trace(model, trains_input=True)
+        assert set(equal.like.values()) == {"layers.0"}, later
+        assert equal.is_uniform is uniform, later
 
 
 def test_layers_that_formulas_count_apart_are_grouped_apart() -> None:
