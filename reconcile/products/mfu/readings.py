@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
+from math import prod
 
 from .peaks import Device, Peak, devices, tera
 from .setup import Setup
@@ -45,9 +46,7 @@ def _devices(setup: Setup) -> Iterator[Factor]:
         )
     for size in range(1, len(setup.splits) + 1):
         for group in combinations(setup.splits, size):
-            factor = 1
-            for _, count in group:
-                factor *= count
+            factor = prod(count for _, count in group)
             name = " x ".join(name.upper() for name, _ in group)
             yield Factor(Fraction(factor), f"devices counted as the world over {name}", f"{name} = {factor}", "devices")
     if setup.accumulation > 1:

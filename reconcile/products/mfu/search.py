@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
+from math import prod
 
 from .agreement import BEST, agreement, covered_share, significant, spans
 from .printed_number import Claim, Printed
@@ -38,10 +39,7 @@ class Product:
     @cached_property
     def multiple(self) -> Fraction:
         """All factors together."""
-        made = Fraction(1)
-        for one in self.factors:
-            made *= one.factor
-        return made
+        return prod((one.factor for one in self.factors), start=Fraction(1))
 
     @cached_property
     def value(self) -> Printed:
