@@ -106,13 +106,13 @@ def _trace(old: Trace, new: Trace, aligns: tuple[Alignment, Alignment], conventi
             changes += moved
     versions = old.versions, new.versions
     found = TraceDrift(old.framework, versions, tuple(changes), _find_renamed(matched), tuple(notes))
-    return _in_flops(found, (old, new), aligns, convention) if changes else found
+    return _in_flops(found, (old, new), aligns, convention)
 
 
 def _in_flops(
     drift: TraceDrift, traces: tuple[Trace, Trace], aligns: tuple[Alignment, Alignment], convention: Convention
 ) -> TraceDrift:
-    """The drift with FLOPs by layer, if all work of both is known under the convention."""
+    """The drift with FLOPs, in all and of each layer that changed, if all work of both is known under the convention."""
     asked = Conventions(convention, {convention.name: convention})
     results = [trace_result(trace, align, asked) for trace, align in zip(traces, aligns, strict=True)]
     if not all(result.complete for result in results):

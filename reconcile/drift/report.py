@@ -101,20 +101,23 @@ def _layers(drift: Drift) -> list[str]:
     return [f"{layer} ({', '.join(ops[layer])})" if layer in ops else layer for layer in dict.fromkeys([*ops, *layers])]
 
 
-def describe_totals(drift: Drift, against: str, percent: float) -> tuple[str, bool]:
-    """The verdict on the totals alone, and whether one moved: by more than ``percent`` of the older one, or in a changed trace
-    that has no total."""
+def describe_totals(drift: Drift, against: str, percent: float) -> tuple[list[str], bool]:
+    """The verdict on the totals alone with a line for each, in FLOPs, and whether one moved: by more than ``percent`` of the
+    older one, or in a changed trace that has no total."""
     limit = Fraction(str(percent)) / 100
-    totals = [(c.counter, c.normalised) for c in drift.counters]
-    totals += [(t.name, t.totals) for t in drift.traces if t.moved]
-    far = [
-        f"{name} {number(before)} -> {number(after)} FLOPs" if before else f"{name}: changed, and its total is unknown"
-        for name, (before, after) in totals
-        if abs(after - before) > limit * before or (name.startswith("trace@") and not before)
+    totals = {t.name: t.totals for t in drift.traces} | {c.counter: c.normalised for c in drift.counters}
+    unknown = {t.name: "changed" if t.moved else "as before" for t in drift.traces if not any(t.totals)}
+    far = [name for name, (a, b) in totals.items() if abs(b - a) > limit * a or unknown.get(name) == "changed"]
+    cells = [
+        (name, "?", "?", unknown[name]) if name in unknown else (name, *work_changes.amount_cells(*sides))
+        for name, sides in totals.items()
     ]
+    wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
     how = "unchanged" if not percent else f"within {percent:g} %"
-    said = f"not all {how}: {'; '.join(far)}" if far else how
-    return escape_line(f"{drift.model or 'the ledger'}: totals as in {against}: {said}"), bool(far)
+    said = f"not {how}: {', '.join(far)}" if far else how
+    lines = [f"{drift.model or 'the ledger'}: totals as in {against}: {said}"]
+    lines += [f"  {name:{wide[0]}}  {a:>{wide[1]}} -> {b:>{wide[2]}} FLOPs, {change}" for name, a, b, change in cells]
+    return [escape_line(line) for line in lines], bool(far)
 
 
 def _versions(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
@@ -233,7 +236,7 @@ def sides(changes: list[Change]) -> tuple[str, str]:
 
 def _several(entries: list[Compared]) -> str:
     if not entries:
-        return "not there"
+        return "no entry"
     amount = total(entries)
     if amount is None:
         return f"{len(entries)} of unknown work"
@@ -244,7 +247,7 @@ def _several(entries: list[Compared]) -> str:
 
 def _amount(entry: Compared | None) -> str:
     if entry is None:
-        return "not there"
+        return "no entry"
     if entry.amount is None:
         return "unknown work"
     return _work(entry.amount) if isinstance(entry.amount, Work) else number(entry.amount)

@@ -8,13 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ..core.number_format import list_first, number, percent, si
+from ..core.number_format import format_signed, list_first, number, percent, si
+from ..core.registry import frameworks
 from .changes import Change, CounterDrift, Drift, TraceDrift
 
 WEIGHTS = 1
 """The index of the weights among the tensors that a convolution takes."""
 TENSORS = 2
 """Tensors of one op that are shown."""
+NAMED = 4
+"""Layers that came, went or changed that the verdict names."""
 LAYERS = 20
 """Layers of one trace that are shown; --verbose shows all."""
 
@@ -37,11 +40,12 @@ def following_counters(drift: Drift) -> list[str]:
 
 
 def change_sentences(drift: Drift) -> list[str]:
-    """``5.60 to 9.80 MFLOPs, +75.0 %: conv2, kernel 3x3 to 5x5`` for each trace; two that say the same say it once."""
+    """``PyTorch: 5.60 to 9.80 MFLOPs, +75.0 %: conv2, kernel 3x3 to 5x5`` for each trace, without the framework's title where
+    there is only one; two that say the same say it once."""
     said: dict[str, list[str]] = {}
     for trace in traces_in_flops(drift):
-        said.setdefault(_change_sentence(trace), []).append(trace.name)
-    return list(said) if len(said) < 2 else [f"{', '.join(names)}: {text}" for text, names in said.items()]
+        said.setdefault(_change_sentence(trace), []).append(frameworks()[trace.framework].title)
+    return list(said) if len(drift.traces) < 2 else [f"{' and '.join(names)}: {text}" for text, names in said.items()]
 
 
 def layer_rows(trace: TraceDrift) -> list[tuple[str, str, str, str, str]]:
@@ -50,10 +54,10 @@ def layer_rows(trace: TraceDrift) -> list[tuple[str, str, str, str, str]]:
     for change in trace.changes:
         by_layer.setdefault(change.layer, []).append(change)
     found = [
-        (layer, *_amount_cells(before, after), _describe_op_change(by_layer[layer]))
+        (layer, *amount_cells(before, after), _describe_op_change(by_layer[layer]))
         for layer, before, after in trace.layers
     ]
-    return [*found, ("total", *_amount_cells(*trace.totals), "")]
+    return [*found, ("total", *amount_cells(*trace.totals), "")]
 
 
 def layer_lines(trace: TraceDrift, convention: str, *, verbose: bool) -> list[str]:
@@ -74,14 +78,20 @@ def _change_sentence(trace: TraceDrift) -> str:
         before, after = (f"{number(total)} FLOPs" for total in trace.totals)
     number_, unit = before.split(" ")
     start = number_ if after.endswith(f" {unit}") else before
-    change = _amount_cells(*trace.totals)[2]
-    names = [layer for layer, *_ in trace.layers]
-    (_, _, _, _, what), *_ = layer_rows(trace)
-    where = ", ".join([names[0], what] if len(names) == 1 and what else names)
-    return f"{start} to {after}, {change}: {where}"
+    change = amount_cells(*trace.totals)[2]
+    (only, _, _, _, what), *_ = layer_rows(trace)
+    if len(trace.layers) == 1 and what:
+        return f"{start} to {after}, {change}: {only}, {what}"
+    kinds: dict[str, dict[str, int]] = {}
+    for layer, old, new in trace.layers:
+        kinds.setdefault("new " if not old else "" if new else "gone ", {})[layer] = new - old
+    where = (f"{kind}{list_first(list(by), NAMED)} ({format_signed(sum(by.values()))})"
+             for kind, by in kinds.items())  # fmt: skip
+    return f"{start} to {after}, {change}: {'; '.join(where)}"
 
 
-def _amount_cells(before: int, after: int) -> tuple[str, str, str]:
+def amount_cells(before: int, after: int) -> tuple[str, str, str]:
+    """FLOPs before and after, and how they changed: ``+75.0 %``, ``as before``, ``new``."""
     if before == after:
         return number(before), number(after), "as before"
     sign = "+" if after > before else "-"

@@ -44,7 +44,7 @@ def test_two_versions_of_a_counter() -> None:
     assert [t for t in drift.traces if t.moved] == []
     text = "\n".join(details(drift))
     for words in (
-        f"thop {OLD} -> {NEW}", f"{2 * DENSE:,} -> {DENSE:,}", f"not there -> {GRU:,}",
+        f"thop {OLD} -> {NEW}", f"{2 * DENSE:,} -> {DENSE:,}", f"no entry -> {GRU:,}",
         "thop has no hook for torch.nn.modules.rnn.GRU", "O (in_features + in_features - 1 + bias) (",
         "unexplained 0",
     ):  # fmt: skip

@@ -56,6 +56,32 @@ def test_before_after_per_cent_total_and_the_kernel() -> None:
     assert verdict(drift, "x.json").endswith(f"kFLOPs, {share}: conv, kernel 3x3 to 5x5")
 
 
+def test_layers_that_come_and_go_are_named_with_their_amount() -> None:
+    """A second block comes and the head goes: the verdict names both with what they add, and the totals alone say how much."""
+    layers = {"blocks.0": 3, "blocks.1": 3, "head": 5}
+
+    def ops(*names: str) -> Collected:
+        held = of(conv(3))
+        (trace,) = (trace for trace in held.traces if isinstance(trace, Trace))
+        return replace(
+            held, traces=(trace._replace(ops=tuple(conv(layers[n])._replace(layer=n, id=n) for n in names)),)
+        )
+
+    drift = compare(ops("blocks.0", "head"), ops("blocks.0", "blocks.1"))
+    assert verdict(drift, "x").endswith(f": gone torch:head (-{flops(5):,}); new torch:blocks.1 (+{flops(3):,})")
+    lines, far = describe_totals(drift, "x", 1)
+    assert far
+    assert [f"{flops(3) + flops(5):,} -> {2 * flops(3):,} FLOPs" in line for line in lines] == [False, True]
+
+
+def test_the_framework_that_moved_is_named_where_two_ran() -> None:
+    one, other = of(conv(3)), of(conv(5))
+    (still,) = (trace._replace(framework="tf") for trace in one.traces if isinstance(trace, Trace))
+    both = compare(replace(one, traces=(*one.traces, still)), replace(other, traces=(*other.traces, still)))
+    assert [title in verdict(both, "x") for title in ("PyTorch: ", "TensorFlow: ")] == [True, False]
+    assert "PyTorch" not in verdict(compare(one, other), "x")
+
+
 def test_other_channels_are_no_kernel() -> None:
     (trace,) = moved(3, 2 * OUT).traces
     assert work_changes.layer_rows(trace)[0][3:] == ("+100.0 %", f"({OUT}, {IN}, 3, 3) to ({2 * OUT}, {IN}, 3, 3)")

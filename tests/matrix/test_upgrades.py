@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.matrix, pytest.mark.frameworks]
 
 
 def layers(parts: Iterable[str]) -> set[str]:
-    """Layers whose entries moved: ``  gru  MatMul: not there -> 1`` (deeper lines are causes, ``  from`` the totals)."""
+    """Layers whose entries moved: ``  gru  MatMul: no entry -> 1`` (deeper lines are causes, ``  from`` the totals)."""
     lines = [line for part in parts for line in part.splitlines()]
     return {line.split()[0] for line in lines if line[:2] == "  " != line[1:3]} - {"from"}
 
@@ -36,7 +36,7 @@ def test_thop_learns_of_recurrent_layers(tmp_path: Path) -> None:
     for words in (
         "thop 0.0.31.post2001170342 -> 0.0.31.post2005241907",
         "dense  torch.nn.modules.linear.Linear: 4,767,744 -> 2,383,872",
-        f"gru  torch.nn.modules.rnn.GRU: not there -> {GRU:,}",
+        f"gru  torch.nn.modules.rnn.GRU: no entry -> {GRU:,}",
         f"formula-differs: -{2 * DENSE:,} -> none",
         "op-not-counted: +232,427,520 -> none",
         "outside-convention: none -> -242,112",

@@ -92,7 +92,7 @@ def test_what_moved_is_named_by_layer_counter_and_cause(inner: Inner) -> None:
     for words in (
         "thop moved, at",
         f"thop {OLD} -> {NEW}",
-        f"gru  torch.nn.modules.rnn.GRU: not there -> {GRU:,}",
+        f"gru  torch.nn.modules.rnn.GRU: no entry -> {GRU:,}",
         f"dense  torch.nn.modules.linear.Linear: {2 * DENSE:,} -> {DENSE:,}",
         "op-not-counted",
         "accept it with: pytest --flops-update test_model.py",
@@ -100,7 +100,7 @@ def test_what_moved_is_named_by_layer_counter_and_cause(inner: Inner) -> None:
         assert words in text(moved)
     accepted = inner.test(CHECK, "--flops-update")
     accepted.assert_outcomes(passed=1)
-    assert f"not there -> {GRU:,}" in text(accepted)
+    assert f"no entry -> {GRU:,}" in text(accepted)
     assert f"kept: pair+units=96@thop-{OLD}+torch-2.0.0.json" in text(accepted)
     inner.test(CHECK).assert_outcomes(passed=1)
 

@@ -136,8 +136,9 @@ def exit_on_totals(ctx: click.Context, drift: Drift, path: Path, total: float, r
     from ...drift.report import describe_totals, details
 
     said, moved = describe_totals(drift, str(path), total)
-    why = details(drift, verbose=ctx.params["verbose"]) if moved and not ctx.params["quiet"] else []
-    for line in (said, *why, *([f"accept it with: {remedy}"] if moved and remedy else [])):
+    why = details(drift, verbose=True) if moved and ctx.params["verbose"] else []
+    remedies = [f"accept it with: {remedy}"] if moved and remedy else []
+    for line in (*(said[:1] if ctx.params["quiet"] else said), *why, *remedies):
         say(line)
     ctx.exit(EXIT_UNEXPLAINED if moved else EXIT_OK)
 

@@ -106,11 +106,10 @@ def test_totals_alone_within_a_tolerance(bench: Bench) -> None:
     share = 100 * (GRU - DENSE) / (CONV + GRU + DENSE)
     assert [bench.check("--total", str(share * by)).exit_code for by in (0, 0.999, 1.001)] == [1, 1, 0]
     assert bench.check("--total", "1", "--update").exit_code == 2
-    named = ("gru", f"{GRU:,}", "--update")  # the layer, its amount, how to accept it
-    assert [[word in bench.check("--total", by).stdout for word in named] for by in ("0", "99")] == [
-        [True] * 3,
-        [False] * 3,
-    ]
+    named = (f" {2 * (CONV + 2 * DENSE):,} FLOPs", "--update", "gru")  # the total, how to accept it, a layer
+    for asked, shown in (("0", (True, True, False)), ("99", (True, False, False)), ("0 --verbose", (True, True, True))):
+        said = bench.check("--total", *asked.split()).stdout
+        assert tuple(word in said for word in named) == shown, asked
 
 
 def test_what_moved_is_said_and_accepted_only_when_asked(bench: Bench) -> None:
@@ -122,14 +121,14 @@ def test_what_moved_is_said_and_accepted_only_when_asked(bench: Bench) -> None:
     assert moved.exit_code == 1
     assert bench.path.read_text() == before
     assert moved.stdout.startswith(f"toy: not as in {bench.path}: thop moved, at dense, gru\nthop {OLD} -> {NEW}\n")
-    assert f"gru  torch.nn.modules.rnn.GRU: not there -> {GRU:,}" in moved.stdout
+    assert f"gru  torch.nn.modules.rnn.GRU: no entry -> {GRU:,}" in moved.stdout
     assert "op-not-counted" in moved.stdout
     assert "accept it with: reconcile check --model toy --baselines" in moved.stdout
     quiet = bench.check("-q")
     assert (quiet.exit_code, quiet.stdout.count("\n")) == (1, 2)
     accepted = bench.check("--update")
     assert accepted.exit_code == 0
-    assert f"not there -> {GRU:,}" in accepted.stdout
+    assert f"no entry -> {GRU:,}" in accepted.stdout
     assert f"kept: {bench.path.with_name(f'current@thop-{OLD}+torch-2.0.0.json')}" in accepted.stdout
     assert bench.check().exit_code == 0
 
@@ -273,7 +272,7 @@ def test_two_baselines(bench: Bench, tmp_path: Path) -> None:
     baselines.save(b, take(NEW))
     moved = bench.call("check", str(a), str(b))
     assert moved.exit_code == 1
-    assert f"not there -> {GRU:,}" in moved.stdout
+    assert f"no entry -> {GRU:,}" in moved.stdout
     assert "op-not-counted" in moved.stdout
     same = bench.call("check", str(a), str(a))
     assert (same.exit_code, same.stdout.count("\n")) == (0, 1)

@@ -55,7 +55,7 @@ def test_the_verdict_comes_first_and_layers_that_moved_have_rows() -> None:
     assert first == f"❌ **toy: not as in {BASELINE}: thop moved, at dense, gru**"
     rows = [line for line in rest if line.startswith("| thop |")]
     assert len(rows) == 2
-    assert f"| thop | gru | torch.nn.modules.rnn.GRU | not there | {GRU:,} |" in text
+    assert f"| thop | gru | torch.nn.modules.rnn.GRU | no entry | {GRU:,} |" in text
     assert "```sh\nreconcile check --model toy --update\n```" in text
     assert text.index("<details>") > text.index(rows[-1])
     assert text.endswith("</details>\n")

@@ -145,7 +145,7 @@ def test_what_moved_is_said_layer_by_layer(releases: Releases) -> None:
     result = releases.call("--case", "family_dense", "--pass", "forward")
     assert result.exit_code == 1, result.output
     assert f"thop {OLD} -> {NEW}" in result.stdout
-    assert f"gru  torch.nn.modules.rnn.GRU: not there -> {GRU:,}" in result.stdout
+    assert f"gru  torch.nn.modules.rnn.GRU: no entry -> {GRU:,}" in result.stdout
     assert result.stdout.strip().endswith(f"to thop=={NEW} on the running Python")
     assert "draft" not in result.stdout
     assert {request.counters for request in releases.requests} == {("thop",)}
