@@ -3,10 +3,10 @@
 Python 3.6.
 """
 
-from typing import Any, Dict, Iterable, List, Optional
+from typing import Any, List
 
 from ...core.counter import Counter
-from ...core.records import Entry, Ledger, Sighting
+from ...core.records import Entry
 
 ROOT = "(root)"
 """The entry of the model itself, whose path is empty."""
@@ -35,24 +35,6 @@ def framework_counter(name: str, module: str, unit: str, summary: str, blind: st
     """A counter that is a part of its framework, of PyTorch unless ``more`` says another, and runs only if requested."""
     fields = {"package": "", "distribution": "", "framework": "torch", "versions_key": "torch", "default": False}
     return Counter(name=name, module=module, unit=unit, summary=summary, blind=blind, **dict(fields, **more))
-
-
-def make_ledger(
-    counter: str,
-    framework: str,
-    unit: str,
-    device: str,
-    versions: Dict[str, str],
-    total: int,
-    entries: Iterable[Entry],
-    sightings: Iterable[Sighting],
-    unsupported: Optional[Dict[str, int]] = None,
-    notes: Iterable[str] = (),
-) -> Ledger:
-    """What a counter reported. ``unsupported`` and ``notes`` are empty unless they are given."""
-    return Ledger(
-        counter, framework, unit, device, versions, total, tuple(entries), tuple(sightings), unsupported or {}, tuple(notes)
-    )  # fmt: skip
 
 
 def add_rest(entries: List[Entry], total: int) -> None:

@@ -18,7 +18,7 @@ from ..pytorch.tracing.records import plain, tensor_record, tensors_in
 from ..pytorch.tracing.wrappers import is_wrapper
 from ..shared.distribution import version_of
 from ..shared.refusal import BeyondCounter
-from . import ROOT, add_rest, make_ledger
+from . import ROOT, add_rest
 from .limits import explain_limits
 
 SEES_ONE_VMAP_EXAMPLE = (
@@ -189,7 +189,7 @@ def module_ledger(
             sightings.append(Sighting(op._replace(attrs=dict(op.attrs, **read(child))), entry, LIVE))
     add_rest(entries, total)
     numbers = dict(versions(module), **packages)
-    return make_ledger(counter, "torch", unit, model.device, numbers, total, entries, sightings)
+    return Ledger(counter, "torch", unit, model.device, numbers, total, tuple(entries), tuple(sightings))
 
 
 def make_capture(

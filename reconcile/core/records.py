@@ -288,6 +288,9 @@ class Sighting(NamedTuple):
     copies: int = 1
 
 
+NO_COUNTS: Dict[str, int] = {}  # the default of a field; never written to
+
+
 class Ledger(NamedTuple):
     """What one counter reported, and the ops that it saw.
 
@@ -312,8 +315,8 @@ class Ledger(NamedTuple):
     total: int
     entries: Tuple[Entry, ...]
     sightings: Tuple[Sighting, ...]
-    unsupported: Dict[str, int]
-    notes: Tuple[str, ...]
+    unsupported: Dict[str, int] = NO_COUNTS
+    notes: Tuple[str, ...] = ()
 
 
 def _tensors_from(data: List[Any]) -> Tuple[Tensor, ...]:

@@ -79,7 +79,7 @@ def _render_page(
         across=_trace_statements(result),
         command=command,
         pictures=pictures,
-        statement=lambda s, brief=False: Raw(render_statement(describe_statement(result, s), brief, most)),
+        statement=lambda s, brief=False: Raw(render_statement(view.describe_statement(result, s), brief, most)),
         about=about,
         differ="" if result.notes else differ,  # notes replace it
         aligned=sentences(result.alignment) if result.alignment else [],
@@ -173,13 +173,6 @@ def _evidence_rows(statement: Statement) -> Iterator[tuple[str, Evidence, str, R
 
 def _op_names(e: Evidence) -> tuple[str, ...]:
     return tuple(dict.fromkeys(op.op for op in e.seen))
-
-
-def describe_statement(result: Answer, statement: Statement) -> document.Statement:
-    """A statement of a run as a block of a document, with the origin of its totals."""
-    ends = ((statement.from_, statement.from_total), (statement.to, statement.to_total))
-    totals = "Normalised totals: " + " → ".join(view.describe_origin(result, *end) for end in ends)
-    return document.Statement(statement, tuple(row.layer for row in result.layers), totals=totals)
 
 
 def _list_phases(shown: view.AnswerView) -> list[tuple[Convention, list[tuple[str, PhaseTable]]]]:

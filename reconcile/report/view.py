@@ -21,6 +21,7 @@ from ..engine.breakdown import RESIDUAL, known_work
 from ..engine.phases import PhaseRow, PhaseTable
 from ..engine.verdict import CounterVerdict
 from .document import Inline, Span
+from .document import Statement as StatementBlock
 
 CAUSES = 3  # in a sentence; the statements have all of them
 COUNTER_TITLES = "counter|as reported>|unit|normalised FLOP>|to the work>|work that ran>|off by>|state|largest cause"
@@ -194,6 +195,13 @@ def describe_origin(result: Answer, name: str, total: int | None) -> str:
         return f"{name} {number(total)} FLOP (as reported)"
     times = f" × {total // ledger.total}" if ledger.total and total % ledger.total == 0 else ""
     return f"{name} {number(total)} FLOP (reported {number(ledger.total)} {ledger.unit}{times})"
+
+
+def describe_statement(result: Answer, statement: Statement) -> StatementBlock:
+    """A statement of a run as a block of a document, with the origin of its totals."""
+    ends = ((statement.from_, statement.from_total), (statement.to, statement.to_total))
+    totals = "Normalised totals: " + " → ".join(describe_origin(result, *end) for end in ends)
+    return StatementBlock(statement, tuple(row.layer for row in result.layers), totals=totals)
 
 
 def list_variants(result: Answer) -> list[str]:

@@ -13,6 +13,7 @@ Python 3.6 and standard library, plus the framework it serves.
 import contextlib
 import importlib
 import sys
+from functools import partial
 from io import open
 from json import dumps
 from os import getcwd, getpid, replace
@@ -132,7 +133,7 @@ class Worker:
             return self._capture().trace(pairs.Params(params))
         module, package = self.request.counters[name]
         counter = importlib.import_module(absolute(module) + ".capture")
-        ledger = self._capture().ledger(lambda model: counter.capture(name, model), pairs.Params(params))
+        ledger = self._capture().ledger(partial(counter.capture, name), pairs.Params(params))
         lent = (import_path.PACKAGE_WAS_LENT,) if import_path.is_lent(package) else ()
         return ledger._replace(notes=ledger.notes + lent)
 

@@ -15,7 +15,6 @@ from ...pytorch.tracing.fused_calls import FusedCalls
 from ...pytorch.tracing.module_path import ModulePath
 from ...pytorch.tracing.recorder import Recorder
 from ...shared.refusal import BeyondCounter
-from .. import make_ledger
 from .algorithm_notes import notes_of
 from .log_reader import Listening, check
 from .log_recorders import Log, TrainingWitness, Witness
@@ -67,9 +66,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     sightings = tuple(Sighting(op, f"{op.layer}|{op.op}") for op in witness.ops.values())
     entries = entries_of(log, after)
     of = versions(witness.path.root)
-    return make_ledger(
-        COUNTER, "torch", MAC, model.device, of, log.total, entries, sightings, notes=notes_of(sightings)
-    )
+    return Ledger(COUNTER, "torch", MAC, model.device, of, log.total, entries, sightings, notes=notes_of(sightings))
 
 
 def entries_of(log: Log, after: int) -> tuple[Entry, ...]:

@@ -14,7 +14,6 @@ from ....core.records import MAC, REST, Ledger, Op, Sighting
 from ...pytorch.tracing.records import tensors_in
 from ...pytorch.tracing.wrappers import is_distributed
 from ...shared.refusal import BeyondCounter
-from .. import make_ledger
 from ..call_pools import call_key, draw_calls
 from ..step_counter import StepCounter
 from .algorithm_notes import notes_of
@@ -91,7 +90,17 @@ class Nested(StepCounter):
         entries = entries_of(self.log, self._after)
         sightings = tuple(self._sightings(list(recorder.ops.values()), recorder.renamed))
         notes = notes_of(sightings)
-        return make_ledger(COUNTER, "torch", MAC, device, versions, self.log.total, entries, sightings, notes=notes)
+        return Ledger(
+            COUNTER,
+            "torch",
+            MAC,
+            device,
+            versions,
+            self.log.total,
+            tuple(entries),
+            tuple(sightings),
+            notes=tuple(notes),
+        )
 
     def _sightings(self, ops: list[Op], renamed: dict[str, str]) -> Iterator[Sighting]:
         """Each op with the lines of its calls; a gradient that is one of several has those of all of them."""

@@ -23,7 +23,6 @@ from ...pytorch.tracing.numpy_crossings import keep_numbers
 from ...pytorch.tracing.recorder import Recorder
 from ...pytorch.tracing.threads import record_new_threads
 from ...shared.refusal import BeyondCounter
-from .. import make_ledger
 from ..added_amounts import AddedAmounts
 from ..limits import Limit, explain_limits
 
@@ -150,4 +149,6 @@ def capture(counter: str, model: TorchModel) -> Ledger:
             f"its ops add up to {whole} and its total is {total}: of torch.cond it counts the larger branch, whichever is taken"
         )
     numbers = versions(recorder.path.root)
-    return make_ledger(COUNTER, "torch", FLOP, model.device, numbers, total, entries, sightings, notes=notes)
+    return Ledger(
+        COUNTER, "torch", FLOP, model.device, numbers, total, tuple(entries), tuple(sightings), notes=tuple(notes)
+    )

@@ -16,7 +16,6 @@ from ...pytorch.call_adapter import is_leaf
 from ...pytorch.model import TorchModel, versions
 from ...shared import nested
 from ...shared.refusal import BeyondCounter
-from .. import make_ledger
 from .config_fields import FIELDS
 from .configured.described_model import FACTS
 from .configured.equal_layers import ATTRIBUTE
@@ -145,7 +144,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
                 held = entries.get(entry, Entry(entry, layer, f"{name}/{term.title}", 0, 1))
                 entries[entry] = held._replace(value=held.value + value)
     total = sum(entry.value for entry in entries.values())
-    return make_ledger(counter, "torch", FLOP, read.device, read.versions, total, entries.values(), sightings)
+    return Ledger(counter, "torch", FLOP, read.device, read.versions, total, tuple(entries.values()), tuple(sightings))
 
 
 def _applies(formula: Formula, facts: Facts, layers: list[str]) -> None:

@@ -17,7 +17,6 @@ from ...pytorch.model import TorchModel, versions
 from ...pytorch.tracing.module_path import ModulePath
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
-from .. import make_ledger
 from ..limits import explain_limits
 from .graph_nodes import dropped_ops, is_seen, iterate_made, node_record
 from .is_tracing import TracingQuestions, find_differences, give_one_tensor, has_twice
@@ -195,7 +194,9 @@ def graph_ledger(counter: str, model: TorchModel, analyze: Any, jit_analysis: An
     numbers = dict(versions(module), **{counter: number})
     unsupported = dict(analysis.unsupported_ops())
     notes = (BOOKED_ON_MODEL % counter,) if scopes.hidden else ()
-    return make_ledger(counter, "torch", MAC, model.device, numbers, total, entries, sightings, unsupported, notes)
+    return Ledger(
+        counter, "torch", MAC, model.device, numbers, total, tuple(entries), tuple(sightings), unsupported, tuple(notes)
+    )
 
 
 def compare_untold(

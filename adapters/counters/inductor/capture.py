@@ -17,7 +17,6 @@ from ...pytorch.tracing.call_records import op_name, record_dispatch
 from ...pytorch.tracing.module_path import module_paths
 from ...shared import nested
 from ...shared.refusal import BeyondCounter
-from .. import make_ledger
 from ..limits import Limit, explain_limits
 from . import NAMELESS
 
@@ -106,4 +105,4 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     entries = [Entry("{}|{}".format(*key), *key, sum(each), len(each)) for key, each in amounts.items()]
     sightings = [Sighting(op, f"{op.layer}|{op.op}" if (op.layer, op.op) in amounts else "") for op, _ in nodes.ops]
     total = sum(counted for _, counted in nodes.ops)
-    return make_ledger(counter, "torch", FLOP, model.device, versions(module), total, entries, sightings)
+    return Ledger(counter, "torch", FLOP, model.device, versions(module), total, tuple(entries), tuple(sightings))

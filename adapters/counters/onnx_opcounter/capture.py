@@ -11,7 +11,6 @@ from ...onnx.load import Model
 from ...onnx.trace import Scope, Tracer, layer_of, live, versions
 from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter, CannotCount
-from .. import make_ledger
 from ..onnx_tool.capture import id_of
 
 EXACT = 1 << 53
@@ -108,4 +107,4 @@ def capture(counter: str, model: Model) -> Ledger:
             entries.append(Entry(name, op.layer, op.op, int(after) - int(before), 1))
         before = after
     packages = {**versions(), "onnx-opcounter": version_of("onnx-opcounter", onnx_opcounter)}
-    return make_ledger(counter, "onnx", MAC, "graph", packages, int(total), entries, sightings)
+    return Ledger(counter, "onnx", MAC, "graph", packages, int(total), tuple(entries), tuple(sightings))

@@ -12,7 +12,6 @@ from ...onnx.load import Model
 from ...onnx.trace import Scope, Tracer, layer_of, live, versions
 from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter
-from .. import make_ledger
 
 
 class Seen(Scope):
@@ -70,7 +69,7 @@ def capture(counter: str, model: Model) -> Ledger:
         if node.macs[0]:
             entries.append(Entry(name, op.layer, op.op, int(node.macs[0]), 1))
     packages = {**versions(), "onnx-tool": version_of("onnx-tool", onnx_tool)}
-    return make_ledger(counter, "onnx", MAC, "graph", packages, round(graph.macs[0]), entries, sightings)
+    return Ledger(counter, "onnx", MAC, "graph", packages, round(graph.macs[0]), tuple(entries), tuple(sightings))
 
 
 def id_of(node: Any, index: int) -> str:

@@ -19,7 +19,7 @@ from ...pytorch.model import TorchModel, versions
 from ...pytorch.tracing.module_path import module_paths
 from ...shared.distribution import version_of
 from ...shared.refusal import BeyondCounter
-from .. import add_rest, make_ledger
+from .. import add_rest
 from ..limits import OF_MACHINE, SHOWN
 
 MAKES_ONE_FLOAT_INPUT = (
@@ -57,7 +57,7 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     add_rest(entries, total)
     packages = {"paddlepaddle": version_of("paddlepaddle", paddle), "x2paddle": version_of("x2paddle", x2paddle)}
     numbers = {**versions(module), **packages}
-    return make_ledger(counter, "torch", MAC, model.device, numbers, total, entries, sightings)
+    return Ledger(counter, "torch", MAC, model.device, numbers, total, tuple(entries), tuple(sightings))
 
 
 @contextlib.contextmanager

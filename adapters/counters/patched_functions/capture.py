@@ -22,7 +22,7 @@ from ...pytorch.tracing.fused_calls import FusedCalls
 from ...pytorch.tracing.module_path import ModulePath
 from ...pytorch.tracing.recorder import Recorder
 from ...pytorch.tracing.records import plain, tensor_record, tensors_in
-from .. import ROOT, make_ledger
+from .. import ROOT
 from ..limits import Limit, explain_limits
 from ..module_calls import class_name, settings
 
@@ -141,7 +141,7 @@ def ledger_of(
     with explain_limits(limits, lambda: run(torch.nn.Linear(1, 1), (torch.zeros(1, 1),))):
         total, entries, sightings = run(module, inputs)
     numbers = dict(versions(module), **packages)
-    return make_ledger(counter, "torch", unit, model.device, numbers, total, entries, sightings)
+    return Ledger(counter, "torch", unit, model.device, numbers, total, tuple(entries), tuple(sightings))
 
 
 def spaces() -> list[Any]:

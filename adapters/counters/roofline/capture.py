@@ -17,7 +17,7 @@ from ...jax.phases import mark_optimizer
 from ...jax.records import is_program
 from ...jax.trace import ENTERED, ONCE, WITH_A_STEP, Runs, Walk, has_no_result, live
 from ...shared.refusal import BeyondCounter
-from .. import SUM, make_ledger
+from .. import SUM
 from . import NOT_ENTERED, PRODUCTS_ONLY
 
 Inside = Callable[[Any], Any]
@@ -118,4 +118,4 @@ def capture(counter: str, call: Call) -> Ledger:
 def sum_ledger(counter: str, total: int, sightings: list[Sighting]) -> Ledger:
     """The ledger of a counter that reports one number for a program."""
     entries = (Entry(SUM, "", counter, total, 1),) if total else ()
-    return make_ledger(counter, "jax", FLOP, jax.default_backend(), versions(), total, entries, sightings)
+    return Ledger(counter, "jax", FLOP, jax.default_backend(), versions(), total, tuple(entries), tuple(sightings))

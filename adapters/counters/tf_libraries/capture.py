@@ -19,7 +19,6 @@ from ...shared.refusal import BeyondCounter
 from ...tensorflow.graphs import graph as tf_graph
 from ...tensorflow.model import TfModel
 from ...tensorflow.training import TrainingModel
-from .. import make_ledger
 from ..cpu_libraries import PRODUCTS
 from ..cpu_libraries.algorithm_notes import notes_of
 from ..cpu_libraries.log_lines import Product
@@ -52,7 +51,9 @@ def capture(counter: str, model: TfModel) -> Ledger:
     entries, total = entries_of(ran, placed.strays, model.layers())
     sightings = tuple(Sighting(op, _entry(op.layer, op.op)) for op in ran)
     notes = notes_of(sightings)
-    return make_ledger(counter, "tf", MAC, "cpu", model.versions(), total, entries, sightings, notes=notes)
+    return Ledger(
+        counter, "tf", MAC, "cpu", model.versions(), total, tuple(entries), tuple(sightings), notes=tuple(notes)
+    )
 
 
 def _walk_graph(model: TfModel) -> tuple[list[Op], Graph]:

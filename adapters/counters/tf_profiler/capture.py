@@ -17,7 +17,6 @@ from ...tensorflow.graphs import graph as tf_graph
 from ...tensorflow.graphs import liveness
 from ...tensorflow.model import TfModel
 from ...tensorflow.session import TfSession
-from .. import make_ledger
 
 STEP_STATS_CAP = 1 << 20
 """Step statistics stop silently at this many node records (core/common_runtime/step_stats_collector.cc, kMaxCollectedNodes)."""
@@ -89,7 +88,9 @@ def graph_ledger(
     if len(entries) != len(values):
         unknown = sorted(set(values) - {o.name for o in graph.get_operations()})
         raise CannotCount(f"tf.profiler reports nodes that are not in the graph: {unknown[:5]}")
-    return make_ledger(counter, "tf", FLOP, "graph", {}, sum(values.values()), entries, sightings, notes=notes)
+    return Ledger(
+        counter, "tf", FLOP, "graph", {}, sum(values.values()), tuple(entries), tuple(sightings), notes=tuple(notes)
+    )
 
 
 def _runs(run_meta: Any) -> Dict[str, int]:

@@ -14,7 +14,7 @@ from ...pytorch.tracing.module_path import module_paths
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
 from .. import ROOT as ROOT_ENTRY
-from .. import SUM, make_ledger
+from .. import SUM
 from ..limits import Limit, explain_limits
 from ..module_calls import ModuleCalls, class_name, visits
 
@@ -115,7 +115,9 @@ def capture(counter: str, model: TorchModel) -> Ledger:
         if not is_hooked(m) and not list(m.children()):
             unsupported[class_name(m)] = unsupported.get(class_name(m), 0) + 1
     numbers = dict(versions(module), thop=number)
-    return make_ledger(COUNTER, "torch", MAC, model.device, numbers, int(total), entries, sightings, unsupported)
+    return Ledger(
+        COUNTER, "torch", MAC, model.device, numbers, int(total), tuple(entries), tuple(sightings), unsupported
+    )
 
 
 class Watched:

@@ -24,7 +24,6 @@ from ...pytorch.tracing.module_path import ModulePath
 from ...pytorch.tracing.records import plain, tensors_in
 from ...shared import nested
 from ...shared.refusal import BeyondCounter
-from .. import make_ledger
 from ..limits import OF_MACHINE, explain_limits
 from ..module_calls import full_name, settings
 from ..patched_functions.capture import CallRecorder
@@ -143,8 +142,8 @@ def ledger(
         counted = run(module, given)
     entries, sightings = counted.calls.entries(counted.amounts), counted.calls.recorder.sightings()
     numbers = dict(versions(module), **packages)
-    return make_ledger(
-        counter, "torch", unit, model.device, numbers, counted.total, entries, sightings, counted.unknown
+    return Ledger(
+        counter, "torch", unit, model.device, numbers, counted.total, tuple(entries), tuple(sightings), counted.unknown
     )
 
 

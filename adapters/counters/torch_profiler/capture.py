@@ -20,7 +20,6 @@ from ...pytorch.tracing.module_path import ModulePath
 from ...pytorch.tracing.recorder import Recorder
 from ...pytorch.tracing.trace_notes import takes_fast_path
 from ...shared.refusal import CannotCount
-from .. import make_ledger
 from ..limits import explain_limits
 
 MARK = "reconcile:"
@@ -204,4 +203,6 @@ def event_ledger(counter: str, model: TorchModel, sums: Sums, node: type[Node], 
     sightings += [Sighting(op, "") for op in record_dispatched(model)]
     notes: tuple[str, ...] = (FAST_PATH,) if any(map(takes_fast_path, module.modules())) else ()
     found = {**versions(module), **packages}
-    return make_ledger(counter, "torch", FLOP, model.device, found, total, entries, sightings, notes=notes)
+    return Ledger(
+        counter, "torch", FLOP, model.device, found, total, tuple(entries), tuple(sightings), notes=tuple(notes)
+    )

@@ -15,7 +15,6 @@ import torch
 from torch.autograd.profiler import profile
 
 from ....core.records import FLOP, Entry, Ledger, Op, Sighting, Tensor
-from .. import make_ledger
 from ..call_pools import call_key, draw_calls, join_phases
 from ..step_counter import StepCounter
 from . import COUNTERS, EVENTS, FORMULAS
@@ -117,7 +116,9 @@ class Nested(StepCounter):
         entries, sightings = self._beside(found, join_phases(list(recorder.ops.values())), recorder.renamed)
         total = sum(entry.value for entry in entries)
         name, notes = COUNTERS[0].name, (SUMS_BY_ADD,)
-        return make_ledger(name, "torch", FLOP, device, versions, total, entries, sightings, notes=notes)
+        return Ledger(
+            name, "torch", FLOP, device, versions, total, tuple(entries), tuple(sightings), notes=tuple(notes)
+        )
 
     def _beside(self, found: Counted, ops: list[Op], renamed: dict[str, str]) -> tuple[list[Entry], list[Sighting]]:
         """An entry for each module and name, and a sighting of each op that ran, with the events that are counted in it."""

@@ -20,7 +20,6 @@ from ....core.records import DEAD, IN_PLACE, MAC, Entry, Ledger, Op, Sighting
 from ...pytorch.model import TorchModel, versions
 from ...shared.distribution import version_of
 from ...shared.refusal import CannotCount
-from .. import make_ledger
 from ..fvcore.capture import OURS, Scopes, compare_untold, traceable_on
 from ..fvcore.graph_nodes import dropped_ops, is_seen, node_record
 from ..fvcore.is_tracing import TracingQuestions
@@ -154,4 +153,6 @@ def capture(counter: str, model: TorchModel) -> Ledger:
     if total != sum(entry.value for entry in entries):
         raise CannotCount(f"{counter} counts {total} in all, and the operators that it counts are not all known here")
     numbers = dict(versions(profiled.module), torchprofile=version_of("torchprofile", torchprofile))
-    return make_ledger(counter, "torch", MAC, model.device, numbers, total, entries, sightings, dict(unsupported))
+    return Ledger(
+        counter, "torch", MAC, model.device, numbers, total, tuple(entries), tuple(sightings), dict(unsupported)
+    )

@@ -17,7 +17,7 @@ from ...jax.devices.program import partitions
 from ...jax.model import KEYS, Call, versions
 from ...jax.records import layer_of
 from ...shared.refusal import BeyondCounter
-from .. import SUM, make_ledger
+from .. import SUM
 from . import LOWERED, TARGET
 from .dropped import MOVES, dropped_sightings
 from .scopes import PROGRAM_NAME, scopes_of
@@ -72,7 +72,7 @@ def capture(counter: str, call: Call) -> Ledger:
     costs = costs[0] if isinstance(costs, list) else costs  # before JAX 0.5 one per device
     total = int((costs or {}).get("flops", 0)) if total is None else total
     entries = (Entry(SUM, "", "cost_analysis", total, 1),)
-    return make_ledger(counter, "jax", FLOP, jax.default_backend(), versions(), total, entries, sightings)
+    return Ledger(counter, "jax", FLOP, jax.default_backend(), versions(), total, tuple(entries), tuple(sightings))
 
 
 def tabulate_call(call: Call) -> tuple[int, Callable[..., Any], tuple[Any, ...]]:

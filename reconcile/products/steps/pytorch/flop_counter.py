@@ -17,7 +17,6 @@ from torch._C import DispatchKey, _dispatch_has_kernel_for_dispatch_key
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils.flop_counter import FlopCounterMode
 
-from ....adapters.counters import make_ledger
 from ....adapters.counters.added_amounts import AddedAmounts
 from ....adapters.counters.flop_counter.capture import COUNTER, LIMITS, packet_name
 from ....adapters.counters.limits import reason_of
@@ -80,7 +79,7 @@ class Nested(StepCounter, FlopCounterMode):
         entries, sightings = self.added.beside(list(recorder.ops.values()))
         total = int(self.get_total_flops())
         assert total == sum(entry.value for entry in entries)
-        return make_ledger(COUNTER, "torch", FLOP, device, versions, total, entries, sightings)
+        return Ledger(COUNTER, "torch", FLOP, device, versions, total, tuple(entries), tuple(sightings))
 
 
 def _decomposes(func: Any) -> bool:
