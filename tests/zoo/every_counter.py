@@ -59,11 +59,12 @@ class Row:
 
 
 def groups() -> dict[str, tuple[str, tuple[str, ...]]]:
-    """What runs together: the environment and its counters, by the group's name."""
+    """What runs together: the environment and its counters, by the group's name; rare counters that need no more are among them."""
     found = {"beside": (environments.CURRENT, every_counter())}
     for name, place in environments.load().items():
         if not place.unasked and place.counters:
-            found[name] = (name, place.counters)
+            there = (c.name for c in known_counters().values() if c.requirements and {*c.requirements} <= {*place.requirements})
+            found[name] = (name, tuple(dict.fromkeys((*place.counters, *there))))
     return found
 
 
