@@ -12,6 +12,7 @@ from typing import Any
 
 from ...core.causes import State
 from ...core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED, UsageError, brief
+from ...report.folds import group_same
 from ..shapes import AMOUNT, COUNT, FLAG, TEXT, Shape, list_of, or_null, record, table
 from . import LARGEST_WORLD
 
@@ -53,10 +54,8 @@ class Together:
     @cached_property
     def runs(self) -> dict[str, tuple[int, ...]]:
         """The ranks of each run, by the word that its processes share: '' for those that nothing tells from another run."""
-        found: dict[str, list[int]] = {}
-        for rank in sorted(self.reports):
-            found.setdefault(self.reports[rank].get("run", ""), []).append(rank)
-        return {run: tuple(ranks) for run, ranks in found.items()}
+        run_of = {rank: report.get("run", "") for rank, report in self.reports.items()}
+        return {run_of[ranks[0]]: tuple(ranks) for ranks in group_same(sorted(run_of), run_of.get)}
 
     @property
     def mixed(self) -> bool:
@@ -81,10 +80,8 @@ class Together:
     @cached_property
     def folds(self) -> list[tuple[int, ...]]:
         """Ranks with equal numbers."""
-        found: dict[str, list[int]] = {}
-        for rank in sorted(self.reports):
-            found.setdefault(json.dumps((self.totals(rank), self.counters(rank))), []).append(rank)
-        return [tuple(ranks) for ranks in found.values()]
+        alike = group_same(sorted(self.reports), lambda rank: json.dumps((self.totals(rank), self.counters(rank))))
+        return list(map(tuple, alike))
 
     @cached_property
     def sum(self) -> dict[str, int]:

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from ...core.escaping import escape_line
 from ...core.number_format import number, percent
 from ...report.document import Picture
+from ...report.folds import group_same
 from . import words
 from .ranked import Ranked
 
@@ -60,10 +61,7 @@ def pictures(result: Ranked) -> Iterator[Picture]:
 
 def _fold_places(sums: dict[int, int]) -> list[tuple[str, int]]:
     """Places with equal work share a row."""
-    found: dict[int, list[int]] = {}
-    for place, total in sums.items():
-        found.setdefault(total, []).append(place)
-    return [(words.ranks(places), total) for total, places in found.items()]
+    return [(words.ranks(places), sums[places[0]]) for places in group_same(list(sums), sums.get)]
 
 
 def _picture(title: str, rows: list[tuple[str, int]], mean: Fraction) -> Picture:

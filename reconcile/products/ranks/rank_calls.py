@@ -15,7 +15,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import zip_longest
 from typing import TypeVar
 
 from ...core.records import BACKWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
@@ -258,8 +257,8 @@ def padding_flops(
             like = rows[index] if len(rows) == len(cell.one) else None
             if like is None or like.op != row.op or like.calls != row.calls:
                 return Fraction(0)
-            found = _differing_sizes(row, like)
-            if len(found) != 1:
+            found = differing_sizes(shapes_of(row), shapes_of(like))
+            if found is None or len(found) != 1:
                 return Fraction(0)
             ((whole, local),) = found
             sizes[whole] += local * cell.ranks[part]
@@ -271,13 +270,3 @@ def padding_flops(
             return Fraction(0)
         padded += work(row) * Fraction(together - whole * batches, whole * batches)
     return padded
-
-
-def _differing_sizes(one: TraceRow, rank: TraceRow) -> set[tuple[int, int]]:
-    """The sizes of dimensions that differ, as (one device's, the rank's)."""
-    pairs = zip_longest((*one.inputs, *one.outputs), (*rank.inputs, *rank.outputs))
-    found: set[tuple[int, int]] = set()
-    for whole, local in pairs:
-        shapes = [() if t is None or t.shape is None else t.shape for t in (whole, local)]
-        found |= {(int(a or 0), int(b or 0)) for a, b in zip_longest(*shapes) if a != b}
-    return found

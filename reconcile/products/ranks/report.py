@@ -15,6 +15,7 @@ from ...report.document import Column, Document, Heading, Items, Table
 from ...report.document.html import to_html
 from ...report.document.markdown import to_markdown
 from ...report.json_statements import statement_data
+from ...report.json_text import fields_of
 from . import words
 from .files import Together
 from .picture import STYLE, pictures
@@ -59,10 +60,7 @@ def to_dict(result: Ranked) -> dict[str, Any]:
                 "ranks": list(fold.ranks),
                 "totals": dict(fold.trace.totals),
                 "reason": fold.trace.reason,
-                "counters": [
-                    {"counter": x.counter, "total": x.total, "state": x.state.value, "reason": x.reason}
-                    for x in fold.answer.ledgers
-                ],
+                "counters": [fields_of(x, "counter total state reason") for x in fold.answer.ledgers],
                 "collectives": [
                     {
                         "collective": each.kind,

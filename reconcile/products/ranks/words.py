@@ -10,7 +10,7 @@ from ...core.records import CALLED_WITH
 from ...engine.citation import META_DEVICE
 from ...report import view
 from .files import Together, describe_missing, describe_mixed
-from .ranked import ONLY_SOME_RANKS_RAN, Fold, Ranked, Traffic
+from .ranked import ONLY_SOME_RANKS_RAN, Ranked, Traffic
 
 TRAFFIC = ("ranks", "collective", "group", "calls", "bytes sent")
 
@@ -83,14 +83,11 @@ def traffic(result: Ranked) -> Iterator[tuple[str, ...]]:
 
 def notes(result: Ranked) -> list[str]:
     """How the ranks were counted; what all of them say once."""
-    said: dict[str, list[Fold]] = {}
-    if any(fold.trace.device == "meta" for fold in result.folds):
-        said[f"ran on {META_DEVICE}: nothing shows that it runs with values"] = []
-    for fold in result.folds:
-        for note in fold.trace.notes:
-            if not note.startswith(CALLED_WITH) or fold is result.folds[0]:
-                said.setdefault(note, []).append(fold)
-    return [view.as_sentence(note) for note in said]
+    on_meta = any(fold.trace.device == "meta" for fold in result.folds)
+    first, *others = (fold.trace.notes for fold in result.folds)
+    said = [f"ran on {META_DEVICE}: nothing shows that it runs with values"] * on_meta
+    said += [*first, *(note for notes in others for note in notes if not note.startswith(CALLED_WITH))]
+    return [view.as_sentence(note) for note in dict.fromkeys(said)]
 
 
 def summary(result: Ranked) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from ...core.records import GROUP, Trace
@@ -54,10 +55,9 @@ class World:
         the tokens of a sequence, or that pass tokens on to each other's experts."""
         lines = [line for rank in self.ranks for name in ("batches", "sequences") for line in rank.told[name]]
         passed = {tuple(op.attrs[GROUP]["ranks"]) for rank in self.ranks for op in rank.trace.ops if op.op in _PASSING}
-        count = 1
-        for dim in {dim for line in (*lines, *passed) for dim in self.mesh.along(line)}:
-            count *= self.mesh.sizes[dim]
-        return count
+        return prod(
+            self.mesh.sizes[dim] for dim in {dim for line in (*lines, *passed) for dim in self.mesh.along(line)}
+        )
 
     @property
     def one_batch(self) -> bool:
