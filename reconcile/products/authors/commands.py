@@ -142,6 +142,7 @@ def conform(
     Exit codes: 0 the counter conforms, or counts nothing in the cases that you chose, 1 it does not conform, 2 bad usage,
     4 a defect of reconcile itself.
     """
+    from ...core.number_format import format_count
     from ...launch.environments.definitions import CURRENT
     from ...launch.request import PASSES
     from . import conform as kit
@@ -161,13 +162,18 @@ def conform(
                 say(f"{case.title} {marks}")
     wrong = [check for check in checks if check.problem]
     skipped = Counter(check.skipped for check in checks if check.skipped)
+    failed: dict[str, dict[str, list[str]]] = {}
     for check in wrong:
-        say(f"FAILED {check.case}: {check.name}: {check.problem}")
+        failed.setdefault(check.problem, {}).setdefault(check.case, []).append(check.name)
+    for problem, where in failed.items():
+        say(f"FAILED [{sum(map(len, where.values()))}] {problem}")
+        for title, broken in where.items():
+            say(f"  {title}: {', '.join(broken)}")
     for sentence, times in skipped.items():
         say(f"SKIPPED [{times}] {sentence}")
     number = skipped.total()
     passed = len(checks) - len(wrong) - number
-    say(f"{counter}: {passed} passed, {len(wrong)} failed, {number} skipped in {cases} cases")
+    say(f"{counter}: {passed} passed, {len(wrong)} failed, {number} skipped in {format_count(cases, 'case')}")
     chosen = bool(models or passes)
     nothing = "" if wrong else kit.explain_nothing_counted(counter, checks, chosen)
     if nothing:
@@ -218,7 +224,7 @@ def reproduce(counter: str, case: str | None, quiet: bool, **where: Any) -> None
 
     Exit codes: 0 printed, 2 bad usage (also if the counter is exact there), 4 a defect of reconcile itself.
     """
-    from ...core.number_format import number
+    from ...core.number_format import format_count, number
     from ...core.registry import known_counters
     from . import reproduce as cases
     from .conform import families
@@ -239,6 +245,7 @@ def reproduce(counter: str, case: str | None, quiet: bool, **where: Any) -> None
             f"{difference.case}  {number(difference.reported)} {unit}, {number(difference.ran)} ran; to add in FLOPs: {causes}"
         )
     if not quiet:
+        layers = format_count(differing, "layer")
         say(
-            f"{counter} differs from the work that ran at {differing} layers. See one: reconcile counter reproduce {counter} CASE"
+            f"{counter} differs from the work that ran at {layers}. See one: reconcile counter reproduce {counter} CASE"
         )

@@ -4,6 +4,7 @@ A counter conforms if each of these holds for every case, at the case's own batc
 in a training step:
 
 * it reports, and its entries add up to its total; or it says in one sentence that it cannot count the model;
+* its ledger has the version that its ``versions_key`` names, which selects the rules;
 * its statement closes with residual 0 under every convention: every entry is covered by a rule and is what the rule says;
 * adding a number to any entry changes no explanation, and is the residual at that entry's layer;
 * every amount follows from its evidence (engine/recompute.py).
@@ -11,9 +12,9 @@ in a training step:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ...core.conventions import BUILT_IN, MATMUL, Conventions
 from ...core.errors import describe_error
@@ -141,6 +142,9 @@ def _check_case(title: str, collected: Collected, elsewhere: bool) -> Iterator[C
         says = ledger.state.value == "not_comparable"
         yield Check(title, "reports", "" if says else ledger.reason, ledger.reason if says else "")
         return
+    key, versions = known_counters()[ledger.counter].versions_key, ledger.versions
+    lacks = f"versions_key is {key!r}, and its ledger has the versions of {', '.join(versions) or 'nothing'}"
+    yield Check(title, "names the release that selects its rules", "" if key in versions else lacks)
     whole = sum(entry.value for entry in ledger.entries)
     differs = f"its entries add up to {whole:,}, and its total is {ledger.total:,}" if whole != ledger.total else ""
     counted = any(entry.value for entry in ledger.entries)
@@ -206,15 +210,11 @@ def _find_fitted_entry(collected: Collected, ledger: Ledger, trace: Trace) -> st
         after = reconcile_ledger(more, trace, align, MATMUL)
         if after.adjustments != before.adjustments:
             return f"{ADDED:,} more at {entry.id} changes an explanation: the bridge depends on what was reported"
-        extra = _by_layer(after) - _by_layer(before)
+        extra = Counter[str]()
+        for sign, residuals in ((1, after.residuals), (-1, before.residuals)):
+            for residual in residuals:
+                extra[residual.layer] += sign * residual.amount
         layer = align.layer(ledger.framework, entry.layer)
-        if extra != {(layer, -ADDED * flops_per_unit(ledger.unit))}:
+        if extra != Counter({layer: -ADDED * flops_per_unit(ledger.unit)}):
             return f"{ADDED:,} more at {entry.id} is not the residual at {layer}"
     return ""
-
-
-def _by_layer(reconciled: Any) -> set[tuple[str, int]]:
-    sums: dict[str, int] = {}
-    for residual in reconciled.residuals:
-        sums[residual.layer] = sums.get(residual.layer, 0) + residual.amount
-    return set(sums.items())

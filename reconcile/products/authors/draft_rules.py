@@ -13,6 +13,7 @@ from dataclasses import replace
 from ...adapters.counters.rulebook import DRAFT
 from ...core.counter import Counter
 from ...core.errors import UsageError
+from ...core.number_format import format_count
 from ...core.records import MAC, Ledger
 from ...core.registry import known_counters
 from ...engine.settle import Collected
@@ -90,7 +91,8 @@ def text(counter: Counter, made: Sequence[Draft]) -> str:
     if silent:
         lines += ["", "", *_comment(f"It counts nothing for: {', '.join(silent)}.")]
     if unread:
-        lines += ["", "", *(line for d in unread for line in _comment(f"{d.op}: {d.reason} ({len(d.cases)} cases)."))]
+        lines += ["", ""]
+        lines += [x for d in unread for x in _comment(f"{d.op}: {d.reason} ({format_count(len(d.cases), 'case')}).")]
     return "\n".join(lines) + "\n"
 
 

@@ -70,11 +70,32 @@ def test_a_ledger_of_zeroes_counts_nothing(
     values: tuple[int, ...], counted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entries = tuple(Entry(str(index), "", "MatMul", value, 1) for index, value in enumerate(values))
-    ledger = Ledger("mine", "tf", FLOP, "graph", {}, sum(values), entries, (), {}, ())
+    ledger = Ledger("thop", "tf", FLOP, "graph", {}, sum(values), entries, (), {}, ())
     for check in ("_describe_unexplained", "_find_unfounded_amount", "_find_fitted_entry", "settle"):
         monkeypatch.setattr(conform, check, lambda *_: "")
     collected = Collected({}, (Trace("tf", {}, "graph", (), (), (), (), ()),), (ledger,))
     assert bool([check for check in _check_case("conv1x1", collected, False) if check.counted]) is counted
+
+
+def test_a_problem_is_told_once_with_the_checks_that_met_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = [Check(case, name, "6 entries differ") for case in ("conv1x1", "gru_demo") for name in ("matmul", "all")]
+    monkeypatch.setattr(conform, "_check_case", lambda title, *_: iter(c for c in checks if c.case == title))
+    monkeypatch.setattr("reconcile.launch.environments.runs.collect_in", lambda *_: lambda *_: None)
+    asked = ["counter", "conform", "thop", "--case", "conv1x1", "--case", "gru_demo", "--pass", "forward", "--quiet"]
+    lines = CliRunner().invoke(cli, asked).stdout.splitlines()
+    assert lines[:3] == ["FAILED [4] 6 entries differ", "  conv1x1: matmul, all", "  gru_demo: matmul, all"]
+
+
+@pytest.mark.parametrize(("version", "passes"), [("thop", True), ("mien", False)])
+def test_a_ledger_without_the_version_that_selects_the_rules_fails(
+    version: str, passes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = Ledger("thop", "torch", FLOP, "cpu", {version: "1"}, 0, (), (), {}, ())
+    for check in ("_describe_unexplained", "_find_unfounded_amount", "_find_fitted_entry", "settle"):
+        monkeypatch.setattr(conform, check, lambda *_: "")
+    collected = Collected({}, (Trace("torch", {}, "cpu", (), (), (), (), ()),), (ledger,))
+    wrong = [check.problem for check in _check_case("conv1x1", collected, False) if check.problem]
+    assert (wrong == [], all("'thop'" in problem for problem in wrong)) == (passes, True)
 
 
 @pytest.mark.parametrize(("arguments", "exit_code"), [(("--pass", "training"), 0), (("--case", "conv1x1"), 0), ((), 1)])
