@@ -122,43 +122,39 @@ def shape_factory(maker: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(maker)
     def make_on_shapes(*positional: Any, **named: Any) -> Any:
-        if apart() or _values_wanted.get():
-            return maker(*positional, **named)
-        results: list[Any] = []
-
-        def run_maker() -> None:
-            result = maker(*positional, **named)
-            model = result[0] if isinstance(result, tuple) and len(result) in (2, 3) else result
-            if holds_arrays(model):
-                rest = jax.tree.map(abstract, result[1:]) if model is not result else None
-                shapes = without_arrays(model)
-                results.append(shapes if rest is None else (shapes, *rest))
-
-        try:
-            jax.eval_shape(run_maker)
-        except Exception:  # it needs values, or is broken: then the real run says so
-            results.clear()
-        return results[0] if results else maker(*positional, **named)
+        return on_shapes(lambda: maker(*positional, **named), _abstract_model)
 
     return make_on_shapes
 
 
-def on_shapes(function: Callable[[], Any]) -> Any:
-    """What a function returns, with shapes in the place of arrays where that is possible."""
+def _abstract_model(made: Any) -> Any:
+    """A model, alone or with its inputs, on shapes; None of one that does not keep its arrays itself."""
+    model, *inputs = made if isinstance(made, tuple) and len(made) in (2, 3) else (made,)
+    if not holds_arrays(model):
+        return None
+    shapes = without_arrays(model)
+    return (shapes, *jax.tree.map(abstract, tuple(inputs))) if inputs else shapes
+
+
+def _abstract_values(made: Any) -> Any:
+    """Values on shapes; None of those with objects of nnx."""
+    return jax.tree.map(abstract, made, is_leaf=adapter.is_leaf) if layers.inside(made) is None else None
+
+
+def on_shapes(function: Callable[[], Any], to_shapes: Callable[[Any], Any] = _abstract_values) -> Any:
+    """What a function returns, with shapes in the place of arrays where ``to_shapes`` does not return None."""
     if apart() or _values_wanted.get():
         return function()
     results: list[Any] = []
 
     def run_call() -> None:
-        made = function()
-        if layers.inside(made) is None:
-            results.append(jax.tree.map(abstract, made, is_leaf=adapter.is_leaf))
+        results.append(to_shapes(function()))
 
     try:
         jax.eval_shape(run_call)
     except Exception:  # it needs values, or is broken: then the real run says so
         results.clear()
-    return results[0] if results else function()
+    return results[0] if results and results[0] is not None else function()
 
 
 def call(model: Any, positional: tuple[Any, ...], named: dict[str, Any], training: bool = False) -> Call:

@@ -225,15 +225,9 @@ class Walk:
         self.enter(equation.params["jaxprs"].solve, (), runs, names)
 
     def _reduce(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
-        """A reduction by a user's function: N - O calls of it."""
-        steps = records.elements(equation.invars[0]) - records.elements(equation.outvars[0])
-        if steps > 0:
-            self.enter(equation.params["jaxpr"], (), runs.times(steps, steps), names)
-
-    def _reduce_window(self, equation: Any, runs: Runs, names: tuple[str, ...]) -> None:
-        """A reduction of windows by a user's function: window - 1 calls of it per output element."""
-        window = math.prod(equation.params["window_dimensions"])
-        steps = records.elements(equation.outvars[0]) * (window - 1)
+        """A reduction by a user's function: N - O calls of it, or of windows, window - 1 calls per output element."""
+        out, window = records.elements(equation.outvars[0]), equation.params.get("window_dimensions")
+        steps = records.elements(equation.invars[0]) - out if window is None else out * (math.prod(window) - 1)
         if steps > 0:
             self.enter(equation.params["jaxpr"], (), runs.times(steps, steps), names)
 
@@ -307,7 +301,7 @@ ENTERED = {
     "shard_map": Walk._shard_map,
     "custom_linear_solve": Walk._linear_solve,
     "reduce": Walk._reduce,
-    "reduce_window": Walk._reduce_window,
+    "reduce_window": Walk._reduce,
 }
 """How to enter a primitive that does not run its programs exactly once."""
 

@@ -113,11 +113,8 @@ step = RankStep
 """What products/ranks/worker.py makes for each rank."""
 
 
-def _prepare_nothing() -> None:
+def install() -> None:
     """Each rank sets its number of devices before it imports JAX: there is nothing to prepare."""
-
-
-install = _prepare_nothing
 
 
 def waits(error: BaseException) -> int | None:

@@ -150,18 +150,11 @@ def write_lines(schema: int, rows: Mapping[str, Any]) -> str:
 
 def read_rows(path: Path, kind: type[T], again: str = MAKE_GALLERY_AGAIN) -> dict[str, T]:
     """The rows in this file, each of that dataclass; none if there is no such file. Raises UsageError if it cannot be read."""
-    if not _path_exists(path):
-        return {}
-    shape = Shape(record({"schema": {"const": SCHEMA}, "rows": table(schema_of(kind))}))
-    return {name: make(kind, fields) for name, fields in shape.read(path, "the file", again)["rows"].items()}
-
-
-def _path_exists(path: Path) -> bool:
-    """Whether anything exists at this path, even if it cannot be read: reading it says why."""
     try:
         os.stat(path)
     except FileNotFoundError:
-        return False
-    except (OSError, ValueError):
-        return True
-    return True
+        return {}
+    except (OSError, ValueError):  # reading it says why
+        pass
+    shape = Shape(record({"schema": {"const": SCHEMA}, "rows": table(schema_of(kind))}))
+    return {name: make(kind, fields) for name, fields in shape.read(path, "the file", again)["rows"].items()}

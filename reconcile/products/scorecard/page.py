@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import resources
 
 from markupsafe import Markup
@@ -17,14 +18,10 @@ def to_html(board: Board) -> str:
     """``scorecard.html``."""
     template = environment(finalize, autoescape=True, package=__package__, folder=".").get_template("scorecard.html.j2")
     style = style_page(resources.files(__package__).joinpath("scorecard.css").read_text(encoding="utf-8"))
-
-    def cell(family: str, layer: str, pass_: str, counter: str) -> Markup:
-        return _cell(board, family, layer, pass_, counter)
-
     return template.render(
         board=board,
         verdicts=[v for v in Verdict if any(board.sums(name, p)[v] for name in board.counters for p in board.passes)],
-        cell=cell,
+        cell=partial(_cell, board),
         style=Markup(style),
         style_hash=Markup(hash_of(style)),
     )

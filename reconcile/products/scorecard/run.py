@@ -96,14 +96,11 @@ def make(
         ensure(place, say)
         return collect_in(place, say)(request, lambda _event: None)
 
-    def measure_batch(batch: Batch) -> list[Card]:
-        return list(measure(batch, take))
-
     with warm():
         done = at_once(
             batches,
             jobs,
-            measure_batch,
+            lambda batch: list(measure(batch, take)),
             lambda batch, cards: each(batch.title, cards),
             lambda batch: begun(batch.title),
         )
@@ -224,9 +221,7 @@ def _card(family: str, pass_: str, counter: Counter, table: Mapping[str, Cell], 
     )
 
 
-@cache
-def _source(family: str) -> str:
-    return source_of(family)
+_source = cache(source_of)
 
 
 @cache

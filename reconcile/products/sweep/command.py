@@ -6,12 +6,13 @@ executors.py runs the cells, and page.py makes the Markdown page and the CSV tab
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...cli.options import PATH, TABLES, options
+from ...cli.options import PATH, TABLES, chosen_formats, options
 from ...cli.streams import say
 from .executors import count_before, run_all, where_it_runs
 
@@ -48,7 +49,7 @@ LIST = ".toml"
 )  # fmt: skip
 @click.option(
     "--format", "formats", default="md", show_default=True, metavar="LIST",
-    help=f"Formats: {', '.join((*TABLES, 'html'))}.",
+    callback=partial(chosen_formats, allowed=(*TABLES, "html")), help=f"Formats: {', '.join((*TABLES, 'html'))}.",
 )  # fmt: skip
 @where_it_runs
 @options("quiet")
@@ -62,7 +63,7 @@ def sweep(
     names: tuple[str, ...],
     file: Path | None,
     out: Path,
-    formats: str,
+    formats: tuple[str, ...],
     jobs: int | None,
     dask: str | None,
     fresh: bool,
@@ -99,7 +100,7 @@ def sweep(
     from .engine import Finished
 
     paths = python_path()
-    manner = manner_of(asked, _formats(formats))
+    manner = manner_of(asked, formats)
     _check(asked)
     cells = _cells(what, inputs, among, names, file, paths)
     requests = [request_of(cell, manner, paths) for cell in cells]
@@ -163,14 +164,6 @@ def _python(places: list[Environment]) -> str:
         return str(ensure(first, lambda sentence: say(sentence, err=True)))
     except EnvironmentError_ as error:
         raise UsageError(f"the environment {first.name} cannot be used: {error}.") from error
-
-
-def _formats(text: str) -> tuple[str, ...]:
-    allowed = (*TABLES, "html")
-    chosen = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-    if not chosen or set(chosen) - set(allowed):
-        raise click.BadParameter(f"{text!r} is not a list of {', '.join(allowed)}.", param_hint="--format")
-    return chosen
 
 
 def _check(asked: Mapping[str, Any]) -> None:
