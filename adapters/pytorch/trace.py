@@ -47,12 +47,8 @@ def finish_trace(recorder: Recorder, device: str, notes: tuple[str, ...]) -> Tra
         problem for problem in recorder.list_computed_elsewhere() if problem.layer not in named
     ]
     notes += tuple(depends_on(ops)) + tuple(recorder.remarks)
-    root = recorder.path.root
-    parameters: dict[str, int] = {}
-    for name, parameter in root.named_parameters():
-        owner = name.rpartition(".")[0]
-        parameters[owner] = parameters.get(owner, 0) + parameter.numel()
-    return Trace("torch", versions(root), device, ops, tuple(problems), (), layers, notes, parameters)
+    path = recorder.path
+    return Trace("torch", versions(path.root), device, ops, tuple(problems), (), layers, notes, path.count_parameters())
 
 
 def _record(model: TorchModel, device: str) -> Recorder:

@@ -107,6 +107,19 @@ class ModulePath:
         """Every module of the model, once."""
         return list(self._names)
 
+    def count_parameters(self) -> Dict[str, int]:
+        """The elements of the parameters that each layer owns, a shared one's under its first path; empty where this process has
+        only a part of one (FSDP, ZeRO), or one has no size yet."""
+        seen: Set[torch.Tensor] = set()
+        found: Dict[str, int] = {}
+        for module, path in self._names.items():
+            for parameter in set(module.parameters(recurse=False)) - seen:
+                if any(hasattr(parameter, name) for name in ("_fsdp_flattened", "ds_id", "materialize")):
+                    return {}
+                seen.add(parameter)
+                found[path] = found.get(path, 0) + parameter.numel()
+        return found
+
     @property
     def current(self) -> str:
         """Dotted path of the innermost module that this thread is running."""

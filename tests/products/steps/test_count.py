@@ -136,6 +136,20 @@ def test_without_a_model_modules_are_named_as_they_are_called() -> None:
     assert sum(both.table["work (torch)"]) == MLP_STEP
 
 
+def test_a_step_has_the_parameters_of_its_layers() -> None:
+    """A shared weight counts once; where this process has only a part of one, the parameters of no layer are known."""
+    net = nn.ModuleDict({"first": nn.Linear(3, 4), "second": nn.Linear(3, 4)})
+    net["second"].weight = net["first"].weight
+
+    def parameters() -> object:
+        step = counted(lambda: [net[name](torch.zeros(2, 3)).sum().backward() for name in net], net)
+        return step.result.traces[0].parameters
+
+    assert parameters() == {"first": 3 * 4 + 4, "second": 4}
+    net["second"].bias._fsdp_flattened = True
+    assert parameters() == {}
+
+
 def test_several_models_have_their_classes_names() -> None:
     one, two = nets.mlp(), nets.mlp()
     step = counted(lambda: (one(nets.rows()), two(nets.rows()), two(nets.rows())), one, two)
