@@ -159,10 +159,11 @@ class Found:
         """
         from ..core import atomic
         from ..core.errors import check_names
-        from ..core.option import CARDS, FORMATS
+        from ..core.option import FORMATS
+        from ..core.registry import added_formats
         from ..report import reports
 
-        check_names("format", formats, (*FORMATS, *CARDS))
+        check_names("format", formats, (*FORMATS, *added_formats()))
         atomic.prepare(Path(folder))
         stem = name or reports.stem(self.result.model, pass_=self.result.pass_)
         return atomic.write(Path(folder), stem, reports.render(self.result, tuple(formats)))

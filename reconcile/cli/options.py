@@ -15,7 +15,8 @@ from click.shell_completion import CompletionItem
 
 from ..core.errors import UsageError
 from ..core.escaping import quote_words
-from ..core.option import CARDS, FORMATS, PICTURES, Group, Kind, Option, words
+from ..core.option import FORMATS, PICTURES, Group, Kind, Option, words
+from ..core.registry import added_formats
 from ..launch.options import OPTIONS, PASSES, flags, known_options, model_options, taken_by
 from ..launch.options import TABLES as TABLES
 
@@ -107,7 +108,7 @@ def chosen_formats(
 
 
 def _with_pictures(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
-    chosen = chosen_formats(ctx, param, value, (*FORMATS, *PICTURES, *CARDS))
+    chosen = chosen_formats(ctx, param, value, (*FORMATS, *PICTURES, *added_formats()))
     if set(PICTURES) & set(chosen):
         from ..report.pictures.charts import require
 
@@ -173,7 +174,7 @@ def _make_option(option: Option, look: Mapping[str, Any], parameter: str = "") -
 
 def pictures(function: F) -> F:
     """Decorate a command with --format for reports that may have a page and pictures."""
-    look = f"Of {','.join(FORMATS)} (default),{','.join((*PICTURES, *CARDS))}."
+    look = f"Of {','.join(FORMATS)} (default),{','.join((*PICTURES, *added_formats()))}."
     return declare_option("format", default=",".join(FORMATS), callback=_with_pictures, help=look)(function)
 
 

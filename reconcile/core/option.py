@@ -18,8 +18,6 @@ names those that it takes (cli/options.py)."""
 FORMATS = ("md", "csv", "json", "html")
 """The formats of the reports of a run."""
 PICTURES = ("svg", "png")
-CARDS = {"card": "card.yaml", "disclosure": "disclosure.json", "tex": "tex"}
-"""Formats for other documents (cards, disclosures, LaTeX), and their file name endings."""
 
 
 class Kind(Enum):

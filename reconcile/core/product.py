@@ -43,6 +43,23 @@ class Command:
 
 
 @dataclass(frozen=True)
+class RunFormat:
+    """A format of the reports of a run.
+
+    Attributes:
+        name: The word for ``--format``.
+        end: The end of the report's file name.
+        render: The place of a function ``(answer, command) -> text``.
+        check: The place of a function ``(request)``, called before a run, that raises UsageError if it would have no such report.
+    """
+
+    name: str
+    end: str
+    render: str
+    check: str = ""
+
+
+@dataclass(frozen=True)
 class Product:
     """What a product adds. Every field but the first two may be empty.
 
@@ -63,6 +80,7 @@ class Product:
         check_formats: What it adds to the formats of ``reconcile check``: ``("junit", "module:name")`` for ``--format junit``.
             The function gets the model's name, the outcome (drift/check.py; None where there is no baseline), the convention,
             remarks for the end, and the command that accepts all of it. It returns a text, and lines for the log.
+        run_formats: What it adds to the formats of ``reconcile run`` and ``watch``.
         framework_fields: What it adds to the records of frameworks (core/framework.py): (name of a framework, field, value). A
             tuple is appended to the field's, any other value takes its place. A framework that is not there is left out.
         counter_fields: What it adds to the records of counters (core/counter.py), in the same way.
@@ -82,6 +100,7 @@ class Product:
     functions: tuple[tuple[str, str], ...] = ()
     fixture_functions: tuple[tuple[str, str], ...] = ()
     check_formats: tuple[tuple[str, str], ...] = ()
+    run_formats: tuple[RunFormat, ...] = ()
     framework_fields: tuple[tuple[str, str, Any], ...] = ()
     counter_fields: tuple[tuple[str, str, Any], ...] = ()
     needs: tuple[str, ...] = ()

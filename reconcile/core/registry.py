@@ -16,7 +16,7 @@ from typing import Any
 from .counter import Counter
 from .errors import UsageError
 from .framework import ROOT, Framework
-from .product import Command, Product, extend_records, find_wrong_entry, load_place
+from .product import Command, Product, RunFormat, extend_records, find_wrong_entry, load_place
 from .records import FLOP, MAC
 
 GROUP = "reconcile.frameworks"
@@ -46,6 +46,7 @@ PRODUCT_FOLDERS = (
     "upgrade",
     "authors",
     "ci",
+    "cards",
 )
 """Folders below ``reconcile/products/``, in the order in which their commands and options are shown."""
 
@@ -171,6 +172,8 @@ def _wrong_product(record: Product, known: Iterable[str]) -> str:
         return f"a product named {record.name} is already registered"
     if not all(isinstance(command, Command) for command in record.commands):
         return "its commands are not Command records"
+    if not all(isinstance(each, RunFormat) for each in record.run_formats):
+        return "its run_formats are not RunFormat records"
     places = [command.place for command in record.commands if command.place]
     places += [
         *record.options,
@@ -179,6 +182,7 @@ def _wrong_product(record: Product, known: Iterable[str]) -> str:
         *record.answer_hooks,
         *record.model_notes,
         *(place for _, place in (*record.functions, *record.fixture_functions, *record.check_formats)),
+        *(place for each in record.run_formats for place in (each.render, each.check) if place),
     ]
     if entry := find_wrong_entry(record):
         return f"its entry {entry} is not of the form (name, field of its record, value of the field's type)"
@@ -221,6 +225,21 @@ def product_function(name: str, field: str = "functions") -> Any:
         if place is not None:
             return load_place(product, place)
     return None
+
+
+def added_formats() -> dict[str, str]:
+    """The formats that products add to the reports of a run, each with the end of its file's name."""
+    return {each.name: each.end for product in products().values() for each in product.run_formats}
+
+
+def load_formats(names: Iterable[str], field: str) -> dict[str, Any]:
+    """What these of the added formats name as ``"render"`` or ``"check"``, by the end of the report's file name."""
+    return {
+        each.end: load_place(product, getattr(each, field))
+        for product in products().values()
+        for each in product.run_formats
+        if each.name in names and getattr(each, field)
+    }
 
 
 @functools.cache

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from ..core.atomic import safe
 from ..core.framework import pause_garbage_collection
-from ..core.option import CARDS, FORMATS, PICTURES
+from ..core.option import FORMATS, PICTURES
 from ..core.records import DECODE, PREFILL, TRAINING
+from ..core.registry import added_formats, load_formats
 from ..core.results import Statement
 from ..engine.answer import Answer
-from . import cards, foot
+from . import foot
 from .csv import layers_csv, to_csv
 from .folds import MAX_UNFOLDED
 from .json import to_json
@@ -42,12 +43,9 @@ def render(
         "csv": lambda: to_csv(result),
         "json": lambda: to_json(result),
         "html": lambda: _html(result, statement, command),
-        "card": lambda: cards.to_card(result, command),
-        "disclosure": lambda: cards.to_disclosure(result, command),
-        "tex": lambda: cards.to_latex(result),
     }
-    names = {name: CARDS.get(name, name) for name in (*FORMATS, *CARDS) if name in formats}
-    return {**{end: makers[name]() for name, end in names.items()}, **tables, **drawn}
+    added = {end: to_text(result, command) for end, to_text in load_formats(formats, "render").items()}
+    return {**{name: makers[name]() for name in FORMATS if name in formats}, **added, **tables, **drawn}
 
 
 def explain_missing_page(result: Answer, formats: tuple[str, ...]) -> str:
@@ -63,7 +61,7 @@ def explain_missing_page(result: Answer, formats: tuple[str, ...]) -> str:
 
 def find_formats(folder: Path, stem: str) -> tuple[str, ...]:
     """The formats of this model's reports that a folder already has."""
-    others = tuple(f"{safe(stem)}.{end}" for end in (TABLE, *CARDS.values()))
+    others = tuple(f"{safe(stem)}.{end}" for end in (TABLE, *added_formats().values()))
     names = (path.name for path in folder.glob(f"{safe(stem)}.*") if path.name not in others)
     ends = {name.rpartition(".")[2] for name in names}
     return tuple(name for name in (*FORMATS, *PICTURES) if name in ends)

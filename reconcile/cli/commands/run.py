@@ -49,7 +49,7 @@ def run(
     4 a defect of reconcile itself.
     """
     from ...core import atomic
-    from ...core.records import TRAINING
+    from ...core.registry import load_formats
     from ...launch.choose import check_one_model
     from ...launch.request import models_of, run_request
     from ...report import reports
@@ -67,10 +67,8 @@ def run(
 
         check(asked["mapping"], write_mapping, list(models_of(asked)))
     request = run_request(**asked, formats=formats)
-    if "disclosure" in formats:
-        from ...report import cards
-
-        cards.check(TRAINING if request.training else "")
+    for check_request in load_formats(formats, "check").values():
+        check_request(request)
     call, additions = ADDED.prepare(RunCall(ctx, request, added, out, formats, quiet, verbose))
     for addition, own_call in additions:
         if (code := addition.run_instead(own_call)) is not None:

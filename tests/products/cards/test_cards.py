@@ -17,7 +17,8 @@ from reconcile.core.errors import UsageError
 from reconcile.core.records import FORWARD, INPUT_GRADIENT, LOSS, OPTIMIZER, TRAINING, WEIGHT_GRADIENT
 from reconcile.engine.answer import Answer
 from reconcile.engine.verdict import verdict
-from reconcile.report import cards, reports
+from reconcile.products.cards import formats as cards
+from reconcile.report import reports
 from tests.report import samples
 from tests.report.samples import NASTY, PAIRED, SAMPLES
 

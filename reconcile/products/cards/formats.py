@@ -12,18 +12,19 @@ from collections.abc import Iterator, Mapping
 from importlib import resources
 from typing import Any
 
-from ..core.conventions import BUILT_IN
-from ..core.errors import UsageError
-from ..core.escaping import escape_latex, escape_line
-from ..core.number_format import number, percent
-from ..core.records import TRAINING
-from ..core.results import TraceResult
-from ..engine import citation
-from ..engine.answer import Answer
-from ..engine.breakdown import works_by
-from ..engine.verdict import Verdict
-from ..work import ZERO
-from .json_text import fields_of
+from ...core.conventions import BUILT_IN
+from ...core.errors import UsageError
+from ...core.escaping import escape_latex, escape_line
+from ...core.number_format import number, percent
+from ...core.records import TRAINING
+from ...core.results import TraceResult
+from ...engine import citation
+from ...engine.answer import Answer
+from ...engine.breakdown import works_by
+from ...engine.verdict import Verdict
+from ...launch.request import RunRequest
+from ...report.json_text import fields_of
+from ...work import ZERO
 
 SCHEMA = 1
 OUTSIDE = (
@@ -117,6 +118,11 @@ def to_disclosure(result: Answer, command: str = "") -> str:
     return json.dumps(_escape_texts(disclosure(result, command)), indent=2, ensure_ascii=False) + "\n"
 
 
+def check_request(request: RunRequest) -> None:
+    """Raise UsageError for a request whose run would have no disclosure."""
+    check(TRAINING if request.training else "")
+
+
 def check(pass_: str) -> None:
     """Raise UsageError for a pass that has no disclosure."""
     if pass_ != TRAINING:
@@ -160,7 +166,7 @@ def _escape_texts(value: Any) -> Any:
     return escape_line(value) if isinstance(value, str) else value
 
 
-def to_latex(result: Answer) -> str:
+def to_latex(result: Answer, _command: str = "") -> str:
     """A table per framework: parameters, multiply-adds, FLOPs by the run's convention and their share. What is not known is a
     dash: the work of an op without a formula, the parameters of a function, of a graph in a file."""
     return "\n".join(line for trace in result.traces if trace.rows for line in _latex_table(result, trace))

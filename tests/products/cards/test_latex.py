@@ -9,7 +9,7 @@ import pytest
 
 import reconcile
 from reconcile.core.escaping import escape_latex
-from reconcile.report.cards import to_latex
+from reconcile.products.cards.formats import to_latex
 from tests.report import samples
 
 
