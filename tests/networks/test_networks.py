@@ -17,18 +17,21 @@ from .block import NOTHING, Block, Cost, along, product, weighed
 
 pytestmark = pytest.mark.frameworks
 
-SEEDS = {"torch": (5001, 9), "tf": (5000, 3)}
-"""The first seed of each framework, and how many networks."""
+SEEDS = {
+    "torch": (1288, 1736, 1102, 1093, 1010, 1161, 1862, 1020, 1115, 1216),
+    "tf": (1170, 1295, 1016, 2265),
+}
+"""Chosen so that few networks have many kinds of blocks, in training steps: frozen layers, loops and branches by values, what
+is computed again, and in PyTorch layers that share a weight, hooks, and gradients in a forward pass."""
 
 
-@pytest.mark.parametrize("framework", SEEDS)
-def test_networks(framework: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("framework", "seed"), [(name, seed) for name, seeds in SEEDS.items() for seed in seeds])
+def test_networks(framework: str, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip({"tf": "tensorflow"}.get(framework, framework))
-    first, count = SEEDS[framework]
-    code = main([framework, "--seed", str(first), "--count", str(count)])
+    code = main([framework, "--seed", str(seed)])
     printed = capsys.readouterr().out
     assert code == 0, printed
-    assert f"{count:,} networks in {framework}" in printed
+    assert printed.startswith("nothing is wrong: ")
 
 
 @pytest.fixture(scope="module")

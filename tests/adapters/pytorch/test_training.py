@@ -21,7 +21,7 @@ from reconcile.engine.ledger import reconcile_ledger
 from reconcile.work import ZERO, Work, work_of
 from tests.adapters.by_phase import macs, work
 from tests.adapters.counters.small_nets import Does
-from tests.adapters.pytorch.training_models import Model, Recurrent, Saved, explained, ran
+from tests.adapters.pytorch.training_models import Model, Recurrent, explained, ran
 from tests.work.torch_records import Recorder
 
 F, I, W = FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT  # noqa: E741
@@ -148,10 +148,6 @@ def frozen():
     return net
 
 
-def test_frozen_layers_have_no_gradients():
-    assert macs(ran(frozen, 7, 3)) == {("0", F): 84, ("1", F): 140, ("2", F): 70, ("2", W): 70}
-
-
 @pytest.mark.parametrize(("kind", "name"), [(nn.GRU, "gru"), (nn.LSTM, "lstm"), (nn.RNN, "rnn_tanh")])
 def test_a_recurrent_layer_is_one_op_forward_two_back_on_meta(kind, name):
     ops = training.record(Model(lambda: Recurrent(kind), 3, 2, 4), "meta").ops.values()
@@ -207,28 +203,6 @@ def test_a_batch_norm_of_one_value_names_layer_and_way_out():
     with pytest.raises(FactoryError, match=said):
         training.record(Model(make, 1, 3), "meta")
     assert macs(ran(make, 2, 3))["0", W] == 2 * 15
-
-
-def test_a_model_that_takes_gradients_itself() -> None:
-    """Of a gradient of inner: its two products are gradients of x, which is computed from outer's weights; relu's slope passes
-    zeros on to the forward pass."""
-
-    class Own(Saved):
-        def forward(self, x):
-            x = self.outer(x)
-            return torch.autograd.grad(self.inner(x).sum(), x, create_graph=True)[0]
-
-    inner, outer = 5 * 4 * 6, 5 * 4 * 4
-    assert macs(training.record(Model(Own, 5, 4), "meta").ops.values()) == {
-        ("outer", F): outer,
-        ("inner.0", F): inner,
-        ("inner.2", F): inner,
-        ("inner.2", I): inner,
-        ("inner.0", I): inner + inner + inner,  # that with respect to x, its own, and the forward pass's
-        ("inner.0", W): 2 * inner,
-        ("inner.2", W): inner,
-        ("outer", W): outer,
-    }
 
 
 @pytest.mark.parametrize("device", ["meta", pytest.param("cpu", marks=pytest.mark.slow)])
