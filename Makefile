@@ -51,7 +51,7 @@ llm: $(VENV)/.installed
 
 # Tests that are too long for CI have one marker, `heavy`; what is a target of its own is told apart by its files.
 RELEASES = tests/matrix/test_newest.py tests/matrix/test_reference_loops.py
-GRADIENTS = tests/zoo/test_gradients.py tests/matrix/test_jax_zoo.py::test_outputs_and_gradients_are_equal
+GRADIENTS = tests/zoo/test_parity.py::test_gradients_are_equal tests/matrix/test_jax_zoo.py::test_outputs_and_gradients_are_equal
 PROGRAMS = tests/products/authors/test_reproduce.py
 FORMULAS = tests/zoo/test_every_formula.py
 FUZZ = tests/fuzz

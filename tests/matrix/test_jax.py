@@ -260,16 +260,6 @@ def test_xla_counts_a_loop_once_and_no_padding(name: str, tmp_path: Path) -> Non
     assert of_products.items() <= booked[COMPILED].items()  # its single operations are the compiler's
 
 
-@pytest.mark.parametrize(
-    ("name", "environment"), [("with_nnx", "jax"), ("with_linen", "jax"), ("with_linen", "jax-0.12")]
-)
-def test_xla_reconciles_modules(name: str, environment: str, tmp_path: Path) -> None:
-    words = ("--counter", LOWERED, "--counter", COMPILED, "--convention", "all")
-    report = report_in(tmp_path, "--jax", f"jax_models:{name}", *words, environment=environment)
-    assert {statement["residual"] for statement in report["statements"]} == {0}
-    assert [x["total"] > 0 for x in report["ledgers"]] == [True, True]
-
-
 def test_a_broken_model_is_refused_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("import jax.numpy as jnp\n\ndef make():\n    return lambda x: x @ x\n")
     done, _ = run(tmp_path, "--jax", "broken:make", "--input", "2,3")

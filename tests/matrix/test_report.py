@@ -7,7 +7,6 @@ import io
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 
 import jsonschema
@@ -99,19 +98,6 @@ def test_no_counter_is_without_its_statement_to_the_work(made: Callable[[], Matr
     for cell, env in zip(made().cells, json.loads(matrix.to_json(made()))["environments"], strict=True):
         wanted = [f"{env['name']}: {x.counter}" for x in cell.result.ledgers] if cell.result else []
         assert [s["from"] for s in env["statements"] if "trace@" not in s["from"]] == wanted
-
-
-def test_the_footing_tests_can_fail() -> None:
-    wrong = replace(hand.clean(), neighbours=(replace(hand.frozen_between(hand.FIRST, hand.SECOND), residual=1),))
-    with pytest.raises(ValueError, match="the books do not add up"):
-        matrix.render(wrong, FORMATS)
-    with pytest.raises(AssertionError):
-        add_statement(next(t for t in read(page(_off_by_one())).tables if "of which" in t.header))
-
-
-def _off_by_one() -> MatrixResult:
-    first = hand.frozen_between(hand.FIRST, hand.SECOND)
-    return replace(hand.clean(), neighbours=(replace(first, to_total=hand.SECOND + 1),))
 
 
 @each

@@ -72,12 +72,6 @@ def test_every_fused_op_of_the_bricks_is_held_somewhere():
     assert found == HELD
 
 
-def test_the_comparison_can_fail():
-    """The parts are other ops than the traced ones for what is fused."""
-    for name in SOME:
-        assert not fused(traced(name)) & fused(parts(name))
-
-
 def test_multi_head_fast_path_without_weights():
     """The fast path scales the query alone and has no guard against rows that are all masked; the parts do both."""
     batch, heads, (steps, width) = 2, 2, BRICKS["multi_head"].shape

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import os
-import subprocess
-import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +14,7 @@ from reconcile.products.audit.claims import Claim
 from reconcile.products.audit.verdict import State, Verdict
 from reconcile.products.decode.readings import WORK
 from reconcile.products.sweep.cells import Cell
-from tests.adapters.pytorch.test_deployed import NET, SHAPE, THREE
+from reconcile.products.sweep.small_models import HEADLESS, OF_CONFIGURATION
 
 ROOT = Path(__file__).resolve().parents[3]
 A0, A1, FUSED = 1_512_581_120, 2_626_488_320, 2_363_967_488
@@ -47,6 +44,23 @@ def test_the_reason_names_the_variant_and_its_chance() -> None:
     assert said.endswith("among 2 variants and relatives")
     assert reason("2.5", outcome) == "too small by 10 %"
     assert reason("2.36", {}) == "too small by 10 %"
+
+
+def test_a_class_with_a_head_is_made_without_it() -> None:
+    made = f"NetForX{OF_CONFIGURATION}NetConfig(){HEADLESS}Net"
+    first = replace(row(1, "transformers:NetConfig", "2.36", A1), made=made)
+    cells = hints.again([first], {1: Cell("a", arguments={"layers": 3})})
+    assert cells[1].arguments == {"layers": 3, "architectures": "Net"}
+    outcome = {"readings": ran("", FUSED)["readings"], "variants": [ran("at 192", A0)]}
+    (found,) = hints.add_hints([first], {1: outcome})
+    assert f"as Net, without a head has {FUSED:,}" in found.reason
+    assert "among 2 variants" in found.reason
+
+
+def test_a_number_of_parameters_does_not_run_again() -> None:
+    (parameters,) = rows = [replace(row(1, "resnet50", "4.09", 0))]
+    assert hints.again(rows, {1: Cell("a")}) == {}
+    assert hints.add_hints(rows, {}) == [parameters]
 
 
 def test_a_relative_in_the_table_is_named() -> None:
@@ -87,20 +101,3 @@ def test_only_rows_that_are_open_run_again_once_for_a_model() -> None:
 )
 def test_families(name: str, model: str, is_one: bool) -> None:
     assert hints.are_related(name, model) is is_one
-
-
-@pytest.mark.frameworks
-@pytest.mark.slow
-def test_an_audit_names_the_fused_form(tmp_path: Path) -> None:
-    (tmp_path / "branches.py").write_text(NET)
-    rows = f'model,input,figure,claim\nbranches:make,"{SHAPE}",{THREE},MACs\n'
-    (tmp_path / "claims.csv").write_text(rows)
-    words = [sys.executable, "-m", "reconcile", "audit", "claims.csv", "--jobs", "1"]
-    there = {**os.environ, "PYTHONPATH": str(ROOT)}
-    for before in ("; 1 models; ", "; 1 models, 1 of them before; "):
-        done = subprocess.run(words, cwd=tmp_path, env=there, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr.count("Traceback")) == (1, 0)
-        assert f"0 of 1 figures explained{before}" in done.stdout
-        with (tmp_path / "audit" / "audit.csv").open(newline="") as file:
-            (found,) = csv.DictReader(file)
-        assert f"The network in its fused (deploy) form has {THREE:,}: the work that ran, in MACs" in found["reason"]

@@ -53,14 +53,6 @@ def test_the_gru_has_a_coefficient_of_its_steps_per_counter() -> None:
 
 
 @pytest.mark.slow
-def test_the_units_of_a_pair_are_a_variable() -> None:
-    """3 (4064 H + H^2) multiply-adds per step, and 256 H of the last layer, at 97 frames."""
-    counts = of_pair("gru_demo", "H=8..40", units="H")
-    assert counts.polynomials["trace@torch"].layers["gru"].terms == {(2,): 2 * 97 * 3, (1,): 2 * 97 * 3 * 127 * 32}
-    assert counts.polynomials["trace@tf"].layers["dense"].terms == {(1,): 2 * 97 * 256}
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("family", [name for name in zoo_names() if name.startswith("family_")])
 def test_what_a_family_counts_is_proportional_to_its_batch(family: str) -> None:
     """No sample of a batch shares work with another: whatever is counted, it has the power 1 of the batch and no other."""
