@@ -260,8 +260,8 @@ def framework_of(models: Sequence[Any]) -> Framework:
 def refuse_counter(name: str, able: Iterable[str]) -> UsageError:
     """The refusal of a counter that counts no step as it runs; ``able`` are those that do."""
     return UsageError(
-        f"{name} needs a model at rest, which is what reconcile.run takes. The step that runs is counted by "
-        f"{' and '.join(able)}."
+        f"{name} counts a model that reconcile calls itself, and not a program's own step: give the model to `reconcile run "
+        f"--counter {name}`. A step is counted by {', '.join(able)}."
     )
 
 

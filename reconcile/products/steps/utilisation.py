@@ -38,8 +38,8 @@ def at_peak(flops: Mapping[str, int], what: str, device: str, dtype: str) -> str
 
     peak = peak_of(device, dtype)
     least = utilisation(flops, 1, peak)
-    hfu = f", HFU {least['hfu']:.4g} s by them" if least["hfu"] != least["mfu"] else ""
+    again = f"; with what it computes again, {least['hfu']:.4g} s for HFU" if least["hfu"] != least["mfu"] else ""
     return (
-        f"{what} at the {tera(peak)} of {find(device).title} in {dtype}: MFU is {least['mfu']:.4g} s divided by the "
-        f"seconds that it takes{hfu}."
+        f"MFU: at its peak of {tera(peak)} in {dtype}, {find(device).title} would take {least['mfu']:.4g} s for {what}{again}. "
+        f"Divide that by the seconds that yours takes."
     )

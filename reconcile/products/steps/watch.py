@@ -151,7 +151,9 @@ def _why(script: Script, seen: dict[str, Any] | None) -> str:
             f"{script.name} ended its process before {script.wanted}: let it run to that, or count less with --steps 1."
         )
     if seen["error"]:
-        return f"{script.name} failed before the end of {script.wanted}: {seen['error'].rstrip('.')}. Its traceback is above."
+        text = f"{script.name} failed before the end of {script.wanted}: {seen['error'].rstrip('.')}. Its traceback is above."
+        lacks = seen["error"].startswith(ModuleNotFoundError.__name__) and not script.python
+        return text + " Where another environment has that module, give its interpreter with --python PATH." * lacks
     if not seen["imported"]:
         watched = sorted(
             (record for record in frameworks().values() if record.watched), key=lambda record: record.order

@@ -162,7 +162,7 @@ def test_what_cannot_be_used_is_one_sentence() -> None:
     cases = [
         (lambda: reconcile.count(3), "reconcile.count takes PyTorch models, and this is an int."),
         (lambda: reconcile.count(net, "x"), "reconcile.count takes PyTorch models, and this is a str."),
-        (lambda: reconcile.count(net, counters=["thop"]), "thop needs a model at rest, which is what reconcile.run takes."),
+        (lambda: reconcile.count(net, counters=["thop"]), "thop counts a model that reconcile calls itself"),
         (lambda: reconcile.count(net, counters=["tohp"]), "unknown counter 'tohp'"),
         (lambda: reconcile.count(net, convention="mine"), "unknown convention 'mine'"),
     ]  # fmt: skip

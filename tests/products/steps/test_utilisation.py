@@ -179,6 +179,6 @@ def test_an_object_that_names_no_device_is_refused() -> None:
 def test_the_least_time_of_a_step() -> None:
     peak = peak_of("H100 SXM", "bf16")
     said = at_peak({"flops/forward": 2 * peak, "flops/recomputation": peak}, "step 1", "H100 SXM", "bf16")
-    assert "MFU is 2 s divided by" in said  # what is computed again is HFU's alone
-    assert "HFU 3 s by them" in said
+    assert "would take 2 s for step 1" in said  # what is computed again is HFU's alone
+    assert "3 s for HFU" in said
     assert "HFU" not in at_peak({"flops/forward": peak}, "step 1", "H100 SXM", "bf16")

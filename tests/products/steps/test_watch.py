@@ -87,7 +87,7 @@ def total(report: dict[str, Any]) -> int:
 def test_the_first_step_is_counted_as_it_runs(watch: Watch, capfd: Any) -> None:
     """In a process of its own."""
     result, report = watch(TRAIN, "--batch", str(BATCH), before=("--device", "H100 SXM"))
-    assert "989.4 TFLOP/s of NVIDIA H100 SXM5 80GB in bf16: MFU is " in " ".join(result.output.split())
+    assert "MFU: at its peak of 989.4 TFLOP/s in bf16, NVIDIA H100 SXM5 80GB " in " ".join(result.output.split())
     assert (result.exit_code, total(report)) == (0, STEP)
     (ledger,) = report["ledgers"]
     assert (ledger["counter"], ledger["total"], ledger["state"]) == ("flop_counter", STEP, "equal")
@@ -306,7 +306,8 @@ REFUSED = {
     "no step zero": (TRAIN, ("--steps", "0"), "'0' is no step from 1 on"),
     "two wishes": (TRAIN, ("--steps", "1", "--calls", "1"), "--steps and --calls name two things to count"),
     "another framework": (TRAIN, ("--counter", "tf.profiler@function"), "PyTorch, which tf.profiler@function cannot count"),
-    "at rest": (TRAIN, ("--counter", "thop"), "thop needs a model at rest"),
+    "at rest": (TRAIN, ("--counter", "thop"), "`reconcile run --counter thop`"),
+    "a module of another environment": ("import torch, no_such_module", (), "give its interpreter with --python"),
 }  # fmt: skip
 
 
