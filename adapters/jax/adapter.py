@@ -70,11 +70,12 @@ class Capture(adapter.Capture):
         from . import model
 
         made, positional, named = self.made(params)
+        call = model.call(made, positional, named, bool(self.request.training))
         if not self.request.training:
-            return model.call(made, positional, named)
+            return call
         from .training import step
 
-        return step(model.call(made, positional, named, training=True), self.request.training, self.optimizer)
+        return step(call, self.request.training, self.optimizer)
 
     def trace(self, params: Any) -> Any:
         """See Capture.trace. Where values decide how often something runs, the model is made again with them."""
@@ -88,24 +89,16 @@ class Capture(adapter.Capture):
         return taken
 
     def _trace(self, params: Any) -> Any:
-        from .trace import trace
-
         made, positional, named = self.made(params)
 
         def called_with() -> str:
             return self.called_with(positional, named)
 
         with adapter.blame_model(self.pair, lambda: self._plainly(made, positional, named), called_with):
-            from . import model
+            from . import model, trace, training
 
-            if self.request.training:
-                from .training import trace as trained
-
-                step = model.call(made, positional, named, training=True)
-                taken = trained(step, self.request.training, self.optimizer)
-            else:
-                step = model.call(made, positional, named)
-                taken = trace(step)
+            step, optimizer = model.call(made, positional, named, bool(self.request.training)), self.request.training
+            taken = training.trace(step, optimizer, self.optimizer) if optimizer else trace.trace(step)
         taken = taken._replace(parameters=keras_model.parameters(made) or model.parameters(made, step))
         return adapter.add_call_notes(taken, self.pair, called_with)
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from inspect import Parameter
 from typing import Any, Callable
+from unittest.mock import patch
 
 import torch
 
@@ -163,17 +164,8 @@ def public_names(functions: Any) -> dict[Any, str]:
     return {function: name for function in functions for name in [public_name(function)] if name}
 
 
-@contextmanager
-def replace_attributes(owner: Any, **values: Any) -> Iterator[None]:
-    """Within this a module or a class has these values in place of its own attributes."""
-    before = {name: getattr(owner, name) for name in values}
-    for name, value in values.items():
-        setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(owner, name, value)
+replace_attributes: Callable[..., AbstractContextManager[Any]] = patch.multiple
+"""Within this a module or a class has the named values in place of its own attributes."""
 
 
 @contextmanager
@@ -195,14 +187,9 @@ def watch_fused_calls(recorder: Recorder) -> Iterator[None]:
     def attend(*args: Any, **kwargs: Any) -> Any:
         return one.attention(attention, args, kwargs) if one.is_own_call else attention(*args, **kwargs)
 
-    for name in RECURRENT:
-        setattr(library, name, recurrent(name))
-    try:
-        with replace_attributes(functional, scaled_dot_product_attention=attend):
-            yield
-    finally:
-        for name in RECURRENT:
-            delattr(library, name)
+    calls = {name: recurrent(name) for name in RECURRENT}
+    with replace_attributes(library, **calls), replace_attributes(functional, scaled_dot_product_attention=attend):
+        yield
 
 
 def innermost(path: ModulePath, among: Any) -> str:

@@ -22,15 +22,7 @@ from ...pytorch.tracing.module_path import ModulePath, module_paths
 from .. import ROOT, add_rest
 from ..limits import PACKED
 from ..module_calls import class_name, visits
-from .capture import (
-    CallRecorder,
-    innermost,
-    ledger_of,
-    public_name,
-    replace_attributes,
-    spaces,
-    watch_fused_calls,
-)
+from .capture import CallRecorder, innermost, ledger_of, public_name, replace_attributes, spaces, watch_fused_calls
 
 
 class Profiler(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import jax
 
@@ -91,12 +92,9 @@ def tabulate_call(call: Call) -> tuple[int, Callable[..., Any], tuple[Any, ...]]
         calls.append((function, arguments))
         return int(real(function, *arguments))
 
-    summary._get_flops = note_call
-    try:
-        options = {"show_repeated": False, "compute_flops": True, "compute_vjp_flops": False}
+    options = {"show_repeated": False, "compute_flops": True, "compute_vjp_flops": False}
+    with patch.object(summary, "_get_flops", note_call):
         table = summary._get_module_table(model, 0, **options)(keys, *given, **named)
-    finally:
-        summary._get_flops = real
     return table[0].flops, *calls[0]
 
 

@@ -58,7 +58,7 @@ class DeviceProgram(NamedTuple):
     at: Mapping[int | None, Sequence[Piece]]
 
 
-def compile_program(closed: Any, arguments: Sequence[Any], devices: int, numbers: Mapping[int, str]) -> DeviceProgram:
+def compile_program(closed: Any, arguments: Sequence[Any], devices: int, numbers: Mapping[Any, str]) -> DeviceProgram:
     """Compile a program that has ``numbers`` on its equations, for this number of devices. Raises FactoryError for a program that
     runs on others, and whatever XLA raises."""
     function = jax.extend.core.jaxpr_as_fun(closed)
@@ -81,11 +81,9 @@ def partitions(module: Any) -> int:
     return int(head[1]) if head else 1
 
 
-def _find_pieces(module: hlo.Module, numbers: Mapping[int, str]) -> dict[int | None, list[Piece]]:
+def _find_pieces(module: hlo.Module, numbers: Mapping[Any, str]) -> dict[int | None, list[Piece]]:
     turned = _within(module, _loops(module))
-    strange = _within(
-        module, [each for each in _loops(module) if numbers.get(_known_number(tag_of(each.op_name))) not in LOOPS]
-    )
+    strange = _within(module, [each for each in _loops(module) if numbers.get(tag_of(each.op_name)) not in LOOPS])
     found: dict[int | None, list[Piece]] = {}
     for name, instructions in module.computations.items():
         types = {each.name: each.outputs for each in instructions}
@@ -119,10 +117,6 @@ def _step(module: hlo.Module, instruction: hlo.Instruction) -> str:
     computation = module.computations.get(instruction.attrs.get("to_apply", "").lstrip("%"), ())
     steps = [each.opcode for each in computation if each.opcode not in ("parameter", "copy")]
     return steps[0] if len(steps) == 1 else ""
-
-
-def _known_number(tag: int | None) -> int:
-    return -1 if tag is None else tag
 
 
 def _called_computations(instruction: hlo.Instruction) -> list[str]:

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ....core.records import Op
-from ....core.work import (
-    UnknownWork,
-    Work,
-    complex_formula,
-    formula,
-    formulas,
-    pointwise,
-    prod,
-)
+from ....core.work import UnknownWork, Work, complex_formula, formula, formulas, pointwise, prod
 from ....work import elementwise, ordering
 from ....work.complex_numbers import polynomials
 from ....work.elementwise import ADD, CMP, MUL, SPECIAL

@@ -4,14 +4,7 @@ no products of matrices: the rest of their work is unknown, by name."""
 from __future__ import annotations
 
 from ....core.records import Op
-from ....core.work import (
-    SINGLE_COMPONENTS,
-    UnknownWork,
-    Work,
-    complex_formula,
-    formula,
-    prod,
-)
+from ....core.work import SINGLE_COMPONENTS, UnknownWork, Work, complex_formula, formula, prod
 from ....work import linalg
 from ....work.shapes import attr, matrices, n_in, n_out
 

@@ -8,35 +8,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...report.pictures.drawing import (
-    GRID,
-    INK,
-    LESS,
-    MORE,
-    MUTED,
-    PAPER,
-    RIGHT,
-    TITLE_INCHES,
-    WRONG,
-    draw_titles,
-    drawing_style,
-    empty_figure,
-    row_labels,
-    save_figure,
-)
+from ...report.pictures import drawing
 from .cells import Verdict
 from .report import SHOWN, Board
 
 COLOURS = {
-    Verdict.EXACT: RIGHT,
+    Verdict.EXACT: drawing.RIGHT,
     Verdict.PARTIAL: "#a9c8f0",
-    Verdict.ZERO: MORE,
-    Verdict.FACTOR: LESS,
-    Verdict.FAILS: WRONG,
+    Verdict.ZERO: drawing.MORE,
+    Verdict.FACTOR: drawing.LESS,
+    Verdict.FAILS: drawing.WRONG,
     Verdict.BLIND: "#c4c9cf",
     Verdict.OPEN: "#8250df",
     Verdict.ABSENT: "#e6e6e6",
-    Verdict.NOTHING: GRID,
+    Verdict.NOTHING: drawing.GRID,
 }
 COLUMN_INCHES = 0.085
 """Inches of a column."""
@@ -48,18 +33,18 @@ THIN_CELL = 0.12
 
 def to_svg(board: Board) -> str | bytes:
     """The picture of a board, as the text of ``scorecard.svg``."""
-    return save_figure(draw_board(board), "svg")
+    return drawing.save_figure(draw_board(board), "svg")
 
 
 def draw_board(board: Board) -> Any:
     """A figure of Matplotlib: a panel for each pass, with the legend between the title and the first."""
     places = [(family, layer) for family, layers in board.layers.items() for layer in layers]
     rows, panels = len(board.counters), len(board.passes)
-    height = TITLE_INCHES + 0.3 + panels * (1.15 + ROW_INCHES * rows)
-    with drawing_style():
-        made, axes = empty_figure(2.2 + COLUMN_INCHES * len(places), height, panels, (1,))
+    height = drawing.TITLE_INCHES + 0.3 + panels * (1.15 + ROW_INCHES * rows)
+    with drawing.drawing_style():
+        made, axes = drawing.empty_figure(2.2 + COLUMN_INCHES * len(places), height, panels, (1,))
         about = "multiply-adds of each layer that the counter counts, beside those that ran; a column per layer"
-        draw_titles(made, "What the counters say of the layers of the zoo", about)
+        drawing.draw_titles(made, "What the counters say of the layers of the zoo", about)
         for panel, pass_ in zip(axes, board.passes, strict=True):
             _draw_panel(panel, board, pass_, places)
         present = [v for v in (*SHOWN, Verdict.OPEN, Verdict.ABSENT) if any(
@@ -70,7 +55,7 @@ def draw_board(board: Board) -> Any:
 
 
 def _draw_panel(axes: Any, board: Board, pass_: str, places: Sequence[tuple[str, str]]) -> None:
-    row_labels(axes, [(name, "") for name in board.counters])
+    drawing.row_labels(axes, [(name, "") for name in board.counters])
     axes.set_xlim(-0.5, len(places) - 0.5)
     axes.set_xticks([])
     axes.text(0, 1, pass_, transform=axes.transAxes, ha="right", va="bottom", fontsize=9, fontweight="bold")
@@ -85,7 +70,9 @@ def _draw_panel(axes: Any, board: Board, pass_: str, places: Sequence[tuple[str,
             boxes = [(start - 0.5, end - start + 1) for start, end in _find_runs(xs)]
             name = f"{pass_}-{y}-{verdict.value.replace(' ', '-')}-{len(xs)}"
             axes.broken_barh(boxes, (y - high / 2, high), facecolor=COLOURS[verdict], linewidth=0, gid=name)
-    axes.vlines([x + 0.5 for x in range(len(places) - 1)], -0.5, len(board.counters) - 0.5, color=PAPER, linewidth=0.7)
+    axes.vlines(
+        [x + 0.5 for x in range(len(places) - 1)], -0.5, len(board.counters) - 0.5, color=drawing.PAPER, linewidth=0.7
+    )
     _draw_families(axes, board)
 
 
@@ -94,10 +81,10 @@ def _draw_families(axes: Any, board: Board) -> None:
     start = 0
     for family, layers in board.layers.items():
         if start:
-            axes.axvline(start - 0.5, color=MUTED, linewidth=0.5)
+            axes.axvline(start - 0.5, color=drawing.MUTED, linewidth=0.5)
         axes.text(
             start, 0.98, family.partition("_")[2], transform=axes.get_xaxis_transform(), rotation=35, ha="left", va="bottom",
-            fontsize=7.5, color=INK,
+            fontsize=7.5, color=drawing.INK,
         )  # fmt: skip
         start += len(layers)
 
