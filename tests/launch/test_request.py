@@ -163,17 +163,6 @@ def test_what_a_request_does_not_have_is_a_mistake_of_the_caller(name: str) -> N
         run_request(**{name: "x"})
 
 
-def test_what_cannot_be_read_is_said() -> None:
-    with pytest.raises(UsageError, match="timeout must be a number of seconds"):
-        run_request(timeout=0)
-    with pytest.raises(UsageError, match="--input 'x' cannot be read"):
-        run_request(inputs=["x"])
-    with pytest.raises(UsageError, match="--torch 'net' does not name a factory"):
-        run_request(torch="net")
-    with pytest.raises(UsageError, match="unknown pass 'backward'"):
-        run_request(pass_="backward")
-
-
 def test_the_words_of_a_command() -> None:
     assert words("--set", {"a": "1", "b": "2"}) == ["--set", "a=1", "--set", "b=2"]
     assert words("--counter", ("thop", "fvcore")) == ["--counter", "thop", "--counter", "fvcore"]

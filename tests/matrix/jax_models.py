@@ -152,18 +152,6 @@ def while_of_an_argument():
     return net, (jax.ShapeDtypeStruct((), "int32"), W, X)
 
 
-def loops_in_loops():
-    """0 + 1 + 2 + 3 turns of a loop in a loop, and 0 + (0 + 1) + (0 + 1 + 2) three deep."""
-
-    def net(w, x):
-        x = lax.fori_loop(0, 4, lambda i, c: lax.fori_loop(0, i, lambda _, d: d @ w, c), x)
-        return lax.fori_loop(
-            0, 3, lambda i, c: lax.fori_loop(0, i + 1, lambda j, d: lax.fori_loop(0, j, lambda _, e: e @ w, d), c), x
-        )
-
-    return net, (W, X)
-
-
 def loop_in_a_condition():
     """Whether it goes on is asked four times, with 0, 1, 2 and 3 products."""
 
@@ -241,10 +229,6 @@ def as_a_mutable_array_says():
     return net, (W, X)
 
 
-def cond_known():
-    return (lambda w, x: lax.cond(w.shape[0] > 5, lambda y: y @ w, lambda y: y @ w @ w, x)), (W, X)
-
-
 def cond_alike():
     """Whatever the data, one product."""
     return (lambda w, x: lax.cond(x[0, 0] > 0, lambda y: y @ w, lambda y: y @ w, x)), (W, X)
@@ -316,35 +300,17 @@ def solved():
     return (lambda w, x: jnp.linalg.solve(w, x.T)), (W, X)
 
 
-def two_convolutions():
-    """A strided one after another one, and a product, of parameters in a dict."""
-
-    def net(w, x):
-        with jax.named_scope("first"):
-            x = lax.conv_general_dilated(x, w["first"], (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
-        with jax.named_scope("second"):
-            x = jax.nn.relu(
-                lax.conv_general_dilated(x, w["second"], (2, 2), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"))
-            )
-        with jax.named_scope("last"):
-            return x.reshape(2, -1) @ w["last"]
-
-    sizes = {"first": (3, 3, 3, 4), "second": (3, 3, 4, 5), "last": (4 * 3 * 5, 6)}
-    weights = {name: jax.ShapeDtypeStruct(size, "float32") for name, size in sizes.items()}
-    return net, (weights, jax.ShapeDtypeStruct((2, 9, 7, 3), "float32"))
-
-
 def only_an_input():
     """Nothing to train."""
     return (lambda x: jnp.tanh(x)), (X,)
 
 
-TRAINED = (remat, custom, two_convolutions, with_linen, normed_in_linen, with_nnx, only_an_input)
+TRAINED = (remat, custom, with_linen, normed_in_linen, with_nnx, only_an_input)
 
 TRACED = (
-    scopes, dead, remat, custom, while_of_data, while_of_an_argument, cond_known,
+    scopes, dead, remat, custom, while_of_data, while_of_an_argument,
     cond_alike, cond_of_data, sharded, sharded_by_5, callback, reported, added_in_place, reduced,
-    solved, loops_in_loops, loop_in_a_condition, branches_in_loops, loops_of_rows, by_values, as_a_mutable_array_says,
+    solved, loop_in_a_condition, branches_in_loops, loops_of_rows, by_values, as_a_mutable_array_says,
     with_nnx, with_linen, huge,
 )  # fmt: skip
 

@@ -48,10 +48,8 @@ WHOLE = {
     "dead": PRODUCT * (2 * 3),
     "remat": PRODUCT + Work(special=EACH),
     "custom": PRODUCT + Work(mul=EACH),
-    "loops_in_loops": PRODUCT * (0 + 1 + 2 + 3 + (0 + 1) + (0 + 1 + 2)),
     "branches_in_loops": PRODUCT * (3 + 0 + 1 + 4 * 2),
     "loops_of_rows": PRODUCT * 4,
-    "cond_known": PRODUCT,
     "cond_alike": PRODUCT + Work(cmp=1),
     "sharded": PRODUCT + Work(add=(ROWS - 1) * WIDTH),
     "sharded_by_5": PRODUCT + Work(add=(ROWS - 1) * WIDTH),
@@ -141,7 +139,6 @@ def by_phase(trace: Trace) -> dict[str, int]:
 
 
 ONE = ROWS * WIDTH * WIDTH
-FIRST, SECOND, LAST = 2 * 9 * 7 * 9 * 3 * 4, 2 * 4 * 3 * 9 * 4 * 5, 2 * (4 * 3 * 5) * 6
 CELL, BEFORE = 2 * 4 * 3 * 7 * (5 + 7), 2 * 4 * 3 * 5
 CONV, DENSE = 2 * 8 * 8 * 9 * 3 * 4, 2 * (2 * 4 * 4 + 4 * 2)
 STEPS = {
@@ -149,10 +146,6 @@ STEPS = {
     "remat": ({"forward": ONE, "recomputation": ONE, "backward": ONE}, WIDTH * WIDTH),
     # its own rule for the gradient has one product, and two forward
     "custom": ({"forward": 2 * ONE, "backward": ONE}, WIDTH * WIDTH),
-    "two_convolutions": (
-        {"forward": FIRST + SECOND + LAST, "backward": FIRST + 2 * (SECOND + LAST)},
-        9 * 3 * 4 + 9 * 4 * 5 + (4 * 3 * 5) * 6,
-    ),
     "with_linen": ({"forward": CELL + BEFORE, "backward": 2 * CELL + BEFORE}, 4 * 5 + 3 * 7 * (5 + 7) + 4 * 7),
     # two dense layers of 8 rows, and a batch norm's scale and bias
     "normed_in_linen": ({"forward": 8 * (15 + 10), "backward": 8 * (15 + 2 * 10)}, (15 + 5) + 2 * 5 + (10 + 2)),

@@ -161,18 +161,6 @@ def test_every_total_is_the_published_one(gru: dict[str, Any]) -> None:
     assert totals(gru) == {name: published for name, (published, _) in TOTALS.items()}
 
 
-def test_the_versions_are_those_the_numbers_were_taken_on(gru: dict[str, Any]) -> None:
-    found = {env["name"]: env["versions"] for env in gru["environments"]}
-    assert found["tf-1.12"]["tensorflow"] == "1.12.0"
-    assert found["tf-2.3.1"]["tensorflow"] == "2.3.1"
-    for name, thop in (
-        ("torch-1.10.1-thop-2001", "0.0.31.post2001170342"),
-        ("torch-1.10.1-thop-2005", "0.0.31.post2005241907"),
-        ("torch-1.10.1", "0.1.1.post2209072238"),
-    ):
-        assert (found[name]["torch"], found[name]["thop"]) == ("1.10.1", thop)
-
-
 def test_every_statement_and_pair_of_neighbours_is_reconciled(gru: dict[str, Any]) -> None:
     all_reconciled(gru)
     assert len(gru["environments"]) == 6

@@ -66,14 +66,6 @@ def test_s1_one_product_is_2_and_the_rest_is_the_initialiser(matrix: Any) -> Non
         assert totals(data)[f"current: {counter}"] == 2
     for name in (THOP_2001, THOP_2005, THOP_2209, "current: thop"):
         assert totals(data)[name] == 2 * 1
-    assert "accumulator that starts at 0" in " ".join(_pair_notes("conv1x1"))
-
-
-def _pair_notes(model: str) -> list[str]:
-    from reconcile.model_zoo import conv1x1
-
-    assert conv1x1.PAIR.name == model
-    return list(conv1x1.PAIR.notes)
 
 
 def test_s3_8288_with_initialisers_7200_without(matrix: Any, tmp_path: Path) -> None:

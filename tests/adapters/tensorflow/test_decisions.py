@@ -105,16 +105,8 @@ def times(x, count, change=lambda i, y: y @ tf.ones((WIDE, WIDE)) * 0.1):
     )[1]
 
 
-def loop_in_a_loop(x):
-    return times(x, 4, times_of_turn)
-
-
 def times_of_turn(i, x):
     return times(x, i)
-
-
-def loop_in_a_loop_by_value(x):
-    return times(x, by_value(x, 4), lambda i, y: times(y, by_value(y, 2) + i))
 
 
 def loop_three_deep(x):
@@ -172,11 +164,8 @@ def no_turn(x):
 @pytest.mark.parametrize(
     ("function", "expected"),
     [
-        (loop_in_a_loop, 0 + 1 + 2 + 3),
-        (loop_in_a_loop_by_value, 2 + 3 + 4 + 5),
         (loop_three_deep, 0 + (0 + 1) + (0 + 1 + 2)),
         (loop_in_a_condition, 0 + 1 + 2 + 3),
-        (branch_in_a_loop, 3),
         (cases_in_a_loop, 0 + 1 + 4 * 2),
         (branch_in_a_branch, 1),
         (loop_of_an_unused_result, 0),

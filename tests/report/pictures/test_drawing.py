@@ -112,12 +112,3 @@ def test_hostile_names_are_drawn_and_do_nothing_else() -> None:
         tags = {element.tag.removeprefix(SVG) for element in ElementTree.fromstring(text).iter()}
         assert tags.isdisjoint({"script", "foreignObject", "image", "a"}), name
         assert not {"\u202e", "\x1b"} & set(text)
-
-
-def test_names_are_drawn_on_dark_paper_too() -> None:
-    text = drawn(CHAINS[0])
-    assert "prefers-color-scheme: dark" in text
-    for light, dark in drawing.DARK_COLOURS.items():
-        assert f'fill: {light}"]{{fill:{dark}!important}}' in text
-    for light in (drawing.INK, drawing.PAPER, drawing.MUTED):
-        assert f"fill: {light}" in text.split("</style>")[-1]

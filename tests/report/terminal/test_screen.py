@@ -9,11 +9,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from reconcile.core.causes import Cause
 from reconcile.core.results import Unknown
 from reconcile.core.work import Work
 from reconcile.engine.answer import Answer
-from reconcile.report.terminal import layers
 from reconcile.report.terminal import screen as terminal
 from reconcile.report.terminal.layers import folded_table
 from reconcile.report.terminal.screen import LINES_PER_CAUSE, MAX_SCREEN_LINES
@@ -44,27 +42,6 @@ def test_counters_and_states_are_unbroken_long_names_indented(width: int) -> Non
     assert ("229 MAC" in block, "458 FLOP" in block) == (width > 60, width > 100)
     statement = text[text.index("From ") : text.index("Layer by layer")]
     assert [line for line in statement.splitlines() if line.startswith(("block.", ".", "end"))] == []
-
-
-def test_normalised_totals_come_first() -> None:
-    first, *ends = shown(samples.full()).splitlines()[:3]
-    assert first.startswith("toy, forward, convention matmul: normalised totals")
-    assert ends[0].strip() == "tf.profiler@frozen 120 FLOP (as reported)"
-    assert ends[1].strip() == "thop 448 FLOP (reported 224 MAC × 2)"
-
-
-def test_layers_show_the_work_and_how_far_each_counter_is() -> None:
-    text = shown(samples.full())
-    block = text[text.index("Layer by layer") :]
-    assert re.search(r"^loop +320 +.*= flop_counter", block, re.M)
-    assert re.search(r"^  tf\.profiler@frozen +64 +\+256 +loop-counted-once", block, re.M)
-    assert re.search(r"^  fvcore +0 +\+320 +op-not-counted", block, re.M)
-
-
-def test_work_that_differs_by_framework_is_shown_for_both() -> None:
-    text = shown(samples.everything())
-    assert re.search(r"^loop +440 +work in tf", text, re.M)
-    assert re.search(r"^ +400 +work in torch", text, re.M)
 
 
 def test_work_that_is_not_wholly_known_is_not_shown_as_known() -> None:
@@ -130,18 +107,6 @@ def test_layers_that_are_alike_share_a_line_with_their_sum() -> None:
     assert "more" not in text
     assert "block63" in shown(result, verbose=True)
     assert "block0.." not in shown(result, verbose=True)
-
-
-@pytest.mark.parametrize(("width", "told"), [(60, "2 causes"), (80, "op-not-counted, outside-convention")])
-def test_causes_are_named_where_there_is_room(width: int, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table has a line per counter where a column for each is too wide; the larger cause comes first."""
-    monkeypatch.setattr(layers, "_amounts", lambda *_: None)
-    result = samples.grown(32)
-    both = {samples.FROZEN: {Cause.OUTSIDE_CONVENTION: -10, Cause.OP_NOT_COUNTED: samples.MM_DENSE + 10}}
-    rows = tuple(replace(row, counters={samples.FROZEN: 0}, causes=both) for row in result.layers)
-    block = shown(replace(result, layers=rows), width).partition("Layer by layer")[2]
-    assert re.search(rf" \+{32 * samples.MM_DENSE:,}  {told}$", block, re.M)
-    assert max(map(len, block.splitlines())) <= width
 
 
 def test_a_residual_in_one_of_many_layers_is_named() -> None:
