@@ -51,7 +51,7 @@ def request_cell(cell: cells.Cell, paths: Sequence[str]) -> Any:
 
 
 def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The answer of a sweep's cell without counters, with the trace's ``readings``; of one that is named so, with the readings of
+    """The answer of a sweep's cell without counters, with the trace's ``readings``; of one that is named so, also with those of
     its ``variants``."""
     model, place = request["cell"]["model"], cells.read_cell(request)[0].place
     there = None if place is None else collect_at_in(place)
@@ -67,12 +67,10 @@ def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         return first
 
     def read_what_ran(collected: Collected) -> dict[str, Any]:
-        if several:
-            return {"variants": list(map(_variant_to_json, ran))}
         sources = [Source(CURRENT if place is None else place.name, collected)]
         if model in zoo_names():  # what the counters of other environments reported of it
             sources += load_saved_sources(run_request(model=model), [SHIPPED])
-        return {"readings": readings(sources)}
+        return {"readings": readings(sources), "variants": list(map(_variant_to_json, ran))}
 
     return cell.answer(request, folder, take, read_what_ran)
 

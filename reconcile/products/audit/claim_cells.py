@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,8 +11,9 @@ from ...core.atomic import safe
 from ...core.errors import UsageError, check_names, short, unknown
 from ...core.registry import frameworks, title
 from ...launch import user_models
-from ...launch.environments.definitions import CURRENT, Environment
+from ...launch.environments.definitions import CURRENT, Environment, packages_of
 from ...model_zoo.loading import zoo_names
+from ..factory_calls import parse_factory_call
 from ..sweep import listing
 from ..sweep.cells import Cell, in_environments, is_there
 from .claims import Claim
@@ -26,11 +25,11 @@ BETWEEN = ";"
 
 
 def cells_of(
-    claims: list[Claim], known: Mapping[str, Environment], usual: str = CURRENT
+    claims: list[Claim], known: Mapping[str, Environment], usual: Sequence[str] = (CURRENT,)
 ) -> tuple[dict[int, Cell], dict[int, str]]:
     """The cells of the claims by the number of their row, and the sentence of each row that has none. Rows with the same model,
-    input and environment share a cell. A row without an environment runs in the ``usual`` one, or here if that lacks its model's
-    framework."""
+    input and environment share a cell. A row without an environment runs in the first ``usual`` one that has its library, or
+    here if they lack its model's framework."""
     found: dict[int, Cell] = {}
     wrong: dict[int, str] = {}
     named: dict[str, Cell] = {}
@@ -51,18 +50,18 @@ def cells_of(
     return found, wrong
 
 
-def _make_cell(claim: Claim, known: Mapping[str, Environment], usual: str) -> Cell:
+def _make_cell(claim: Claim, known: Mapping[str, Environment], usual: Sequence[str]) -> Cell:
     """The cell of one claim. Raises UsageError for a model, inputs or an environment that cannot be used."""
-    place = claim.environment or usual
-    check_names("environment", (place,), known)
+    places = (claim.environment,) if claim.environment else usual
+    check_names("environment", places, known)
     inputs = user_models.read_inputs([text.strip() for text in claim.input.split(BETWEEN) if text.strip()])
     name = " ".join(part for part in (claim.model, claim.input) if part)
-    model, arguments = _parse_factory_call(claim.model)
-    framework, where = _find_factory(model)
+    model, arguments = parse_factory_call(claim.model)
+    framework, where, made = _find_factory(model)
+    arguments |= made
+    place = places[0]
     if framework:
-        if framework not in known[place].frameworks and not claim.environment:
-            place = CURRENT
-        _check_library(model, place)
+        place = _choose_place(model, framework, [known[name] for name in places], bool(claim.environment))
         cell = listing.factory({framework: where}, arguments, inputs, name)
         if framework not in known[place].frameworks:
             raise UsageError(f"the environment {place} has no {title(framework)}, which {short(claim.model)} needs.")
@@ -74,53 +73,40 @@ def _make_cell(claim: Claim, known: Mapping[str, Environment], usual: str) -> Ce
     return placed
 
 
-def _parse_factory_call(text: str) -> tuple[str, dict[str, Any]]:
-    """The model and the arguments of its factory: ``timm:NAME(img_size=256)``. Raises UsageError for what is no such text."""
-    model, bracket, rest = text.partition("(")
-    if not bracket:
-        return text, {}
-    try:
-        call = ast.parse(f"f({rest}", mode="eval").body
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
-            raise ValueError
-        if not all(keyword.arg for keyword in call.keywords):
-            raise ValueError
-        arguments = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
-        plain = all(isinstance(value, (str, int, float, bool, type(None))) for value in arguments.values())
-        json.dumps(arguments, allow_nan=False)
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
-        plain = False
-    if not plain:
-        raise UsageError(
-            f"{short(text)} cannot be read: write arguments as in timm:NAME(img_size=256), each a number or a text."
-        )
-    return model.strip(), arguments
-
-
-def _find_factory(model: str) -> tuple[str, str]:
-    """The framework and the ``module:function`` of a model; ('', '') for a pair of the zoo. Raises UsageError."""
+def _find_factory(model: str) -> tuple[str, str, dict[str, Any]]:
+    """The framework and the ``module:function`` of a model, and what it is told besides; empty for a pair of the zoo. A class of
+    transformers is made from its own configuration, in full size. Raises UsageError."""
     if model in zoo_names():
-        return "", ""
+        return "", "", {}
     framework, equals, where = model.partition("=")
     if equals and framework in listing.makers():
-        return framework, user_models.factory(framework, where, "the model")
+        return framework, user_models.factory(framework, where, "the model"), {}
     library, colon, name = model.partition(":")
+    made = {}
     if colon and library in listing.libraries() and not name.endswith(CONFIGURATION):
-        raise UsageError(
-            f"{short(model)} is not a configuration class of {library}: write {library}:NAMEConfig(...) with its values where "
-            "that library has such classes, or name a function that makes the published model, MODULE:FUNCTION."
-        )
+        model, made = f"{library}:{name}.config_class", {"architectures": name}
     for record in frameworks().values():
         known = (*(package for package, _, _ in record.functions), *(package for package, _ in record.libraries))
         if colon and library in known:
-            return record.name, user_models.factory(record.name, model, "the model")
+            return record.name, user_models.factory(record.name, model, "the model"), made
     if not colon:
-        raise unknown("model", model, zoo_names())
-    return listing.both()[-1], user_models.factory(listing.both()[-1], model, "the model")
+        raise UsageError(f"{unknown('model', model, zoo_names())} A model of a library is written timm:{model}.")
+    return listing.both()[-1], user_models.factory(listing.both()[-1], model, "the model"), {}
 
 
-def _check_library(model: str, place: str) -> None:
-    """Raise UsageError for a library that the running interpreter lacks, where its models are to be made."""
+def _choose_place(model: str, framework: str, places: Sequence[Environment], named: bool) -> str:
+    """The name of the first of these places that has the library of the model, or else may have it. A row without an environment
+    runs here if no place has its framework. Raises UsageError for a library that none has."""
     library = model.partition(":")[0]
-    if place == CURRENT and library in listing.list_packages() and not is_there(library, ()):
+    fit = [place for place in places if framework in place.frameworks]
+    if not fit or library not in listing.list_packages():
+        return (fit or places)[0].name if fit or named else CURRENT
+    sure = [
+        p
+        for p in fit
+        if library in packages_of(p.requirements) or (CURRENT in (p.name, p.over) and is_there(library, ()))
+    ]
+    maybe = [place for place in fit if CURRENT not in (place.name, place.over)]
+    if not (sure or maybe):
         raise UsageError(listing.describe_missing(library))
+    return (sure or maybe)[0].name

@@ -13,7 +13,7 @@ import click
 
 from ...cli.options import PATH, TEXT, options
 from ...cli.streams import say
-from ...launch.options import OPTIONS
+from ...launch.environments import CURRENT
 from ..sweep.executors import count_before, run_all, where_it_runs
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ TORCHVISION, ZOO = "torchvision", "zoo"
 @click.command()
 @click.argument("claims", type=TEXT, metavar="CLAIMS.csv")
 @click.option(
-    "--environment", "environment", default=OPTIONS["environment"].default, show_default=True, metavar="NAME",
-    help="Environment of rows that name none.",
+    "--environment", "environments", multiple=True, default=(CURRENT,), show_default=True, metavar="NAME",
+    help="Where rows run that name none. Repeatable: each in the first that has its library.",
 )  # fmt: skip
 @options("environments")
 @click.option(
@@ -43,7 +43,7 @@ def audit(
     ctx: click.Context,
     /,
     claims: str,
-    environment: str,
+    environments: tuple[str, ...],
     file: Path | None,
     out: Path,
     **where: Any,
@@ -51,22 +51,22 @@ def audit(
     """Explain what each published figure in a table counts.
 
     \b
-    reconcile audit claims.csv --environment timm
+    reconcile audit claims.csv --environment timm --environment transformers-5.23
     reconcile audit torchvision
 
     \b
     CLAIMS.csv has a header and a figure per row:
-      model        timm:NAME, torchvision:NAME, keras.applications:NAME,
-                   MODULE:FUNCTION (PyTorch; tf=MODULE:FUNCTION for another),
-                   or a pair of the zoo; with arguments if it needs any:
-                   timm:NAME(img_size=256)
+      model        timm:NAME, torchvision:NAME, transformers:CLASS,
+                   keras.applications:NAME, MODULE:FUNCTION (PyTorch;
+                   tf=MODULE:FUNCTION for another), or a pair of the zoo;
+                   with arguments if it needs any: timm:NAME(img_size=256)
       input        as --input of `reconcile run`; separate several by ;
       figure       as printed: 17.58, 4.1G
-      claim        its unit as printed: GMACs, GFLOPs; this and all that follow
-                   may be empty
+      claim        its unit as printed: GMACs, GFLOPs, M params; this and all
+                   that follow may be empty
       source       where it is printed
       counter      the counter that the source names
-      environment  where the model runs
+      environment  where the model runs; current: where reconcile is
 
     `torchvision` names the figures that torchvision's weights state, and `zoo` those that the pairs list as published. The
     command runs the factories that rows name: audit only tables that you trust.
@@ -92,10 +92,10 @@ def audit(
     from .verdict import by_chance, verdicts
 
     known = load(file)
-    check_names("environment", (environment,), known)
+    check_names("environment", environments, known)
     atomic.prepare(out)
     rows: list[Claim] = read_claims(_table(claims, known, out))
-    cells, wrong = cells_of(rows, known, environment)
+    cells, wrong = cells_of(rows, known, environments)
     load_formulas()
     paths = python_path()
     requests = [cell.request_cell(one, paths) for one in {one.name: one for one in cells.values()}.values()]

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...core.number_format import number, probability
+from ...launch.request import Point
 from ..decode import variants
 from ..decode.false_positives import by_chance
 from ..decode.hints import find_sibling, list_versions
@@ -21,7 +22,8 @@ from ..decode.readings import WORK, Candidate
 from ..decode.search import select_comparable
 from ..gallery.run import ran
 from ..sweep.cells import Cell
-from .cell import VARIANTS_OF, ran_of
+from ..sweep.small_models import HEADLESS
+from .cell import VARIANTS_OF, candidates_of, ran_of
 from .verdict import State, Verdict
 
 SHOWN = 2
@@ -29,12 +31,15 @@ SHOWN = 2
 
 
 def again(verdicts: Sequence[Verdict], of_row: Mapping[int, Cell]) -> dict[int, Cell]:
-    """The cells to run for the rows that are not explained, by their numbers; one for all rows of a model."""
-    return {
-        v.claim.row: replace(of_row[v.claim.row], name=f"{VARIANTS_OF} {of_row[v.claim.row].name}")
-        for v in verdicts
-        if v.state is State.OPEN
-    }
+    """The cells to run for the rows that are not explained, by their numbers; one for all rows of a model. One whose class has a
+    head is made without it."""
+    cells = {}
+    for v in verdicts:
+        if v.state is State.OPEN and v.macs:
+            cell, headless = of_row[v.claim.row], v.made.partition(HEADLESS)[2]
+            other = {"architectures": headless} if headless else {}
+            cells[v.claim.row] = replace(cell, name=f"{VARIANTS_OF} {cell.name}", arguments={**cell.arguments, **other})
+    return cells
 
 
 def add_hints(verdicts: Sequence[Verdict], outcomes: Mapping[int, Mapping[str, Any]]) -> list[Verdict]:
@@ -42,7 +47,7 @@ def add_hints(verdicts: Sequence[Verdict], outcomes: Mapping[int, Mapping[str, A
     known, zoo = _table(verdicts), ran()
     return [
         replace(v, reason=". ".join([v.reason, *_describe_findings(v, outcomes.get(v.claim.row, {}), known, zoo)]))
-        if v.state is State.OPEN
+        if v.state is State.OPEN and v.macs
         else v
         for v in verdicts
     ]
@@ -65,7 +70,13 @@ def _describe_findings(
 ) -> list[str]:
     """The sentences on one row, without the full stops between them; ``zoo`` is what ran in its networks."""
     wanted, claim = figure(verdict.claim.printed), verdict.claim
-    several = ran_of(outcome)
+    several, headless = ran_of(outcome), verdict.made.partition(HEADLESS)[2]
+    if headless:
+        itself = variants.Ran(variants.Variant("", (), Point({})), candidates_of(outcome))
+        several = [
+            replace(one, variant=replace(one.variant, what=f"as {headless}, without a head {one.variant.what}".strip()))
+            for one in (itself, *several)
+        ]
     said = [
         f"The network {hit.variant.what} has {number(hit.reading.value)}: {hit.reading.what}"
         for hit in variants.hits(several, wanted)[:SHOWN]

@@ -85,8 +85,9 @@ def tabulate_rows(verdicts: Sequence[Verdict]) -> Table:
     """What each figure counts, or why that is not known, a row each: for the terminal."""
     rows = []
     for v in verdicts:
-        counts = "neither" if v.state is State.OPEN else v.state.value if v.best is None else f"{v.best.unit}s"
-        found = v.reason if v.best is None else v.best.what
+        far = "differs" if v.of_parameters else "neither"
+        counts = f"{v.best.unit}s" if v.best else far if v.state is State.OPEN else v.state.value
+        found = "; ".join((v.best.what if v.best else v.reason, *v.remarks))
         rows.append((str(v.claim.row), v.claim.printed, counts, f"{summary.name_model(v)}: {found}"))
     return tabulate("row>|figure>|counts|model: reading or reason", rows)
 
@@ -167,7 +168,7 @@ def _line(verdict: Verdict) -> tuple[str, ...]:
     claim, best = verdict.claim, verdict.best
     found = ("", "", "", "")
     if best is not None:
-        what = ", ".join(part for part in (best.what, verdict.evidence) if part)
+        what = ", ".join(part for part in (best.what, verdict.evidence, verdict.made) if part)
         found = (number(best.value), what, number(verdict.matches), chance(verdict))
     return (claim.model, claim.input, claim.printed, verdict.state.value, *found)
 

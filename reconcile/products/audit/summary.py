@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ...core.causes import Cause
 from ...core.number_format import number, percent
 from ...core.records import FLOP, MAC
-from ..decode.printed_figure import figure
+from ..decode.printed_figure import PARAMETER, figure
 from .verdict import State, Verdict
 
 HOW_SOURCES_ARE_READ = (
@@ -64,7 +64,7 @@ def proves(verdicts: Sequence[Verdict], drawn: tuple[int, int]) -> tuple[str, ..
     looked = [verdict for verdict in verdicts if verdict.macs]
     if not looked:
         return ()
-    found, (hits, draws) = select_explained(verdicts), drawn
+    found, (hits, draws) = select_explained(looked), drawn
     alone = sum(v.numbers == 1 for v in found)
     return (
         f"Of the {number(len(looked))} whose model ran, {percent(len(found), len(looked))} are explained. Of {number(draws)} "
@@ -82,7 +82,7 @@ def kinds(verdicts: Sequence[Verdict]) -> list[tuple[str, int]]:
     units = Counter(v.best.unit for v in found if v.best is not None)
     wrong = Counter((v.claim.claim, v.best.unit) for v in found if v.best is not None and v.contradicts)
     causes = Counter(cause for v in found if (cause := cause_of(v)))
-    lines = [(f"count {unit}s", units[unit]) for unit in (MAC, FLOP) if units[unit]]
+    lines = [(f"count {unit}s", units[unit]) for unit in (MAC, FLOP, PARAMETER) if units[unit]]
     lines += [(f"are called {claim} and count {unit}s", count) for (claim, unit), count in sorted(wrong.items())]
     return lines + [(f"leave something out: {cause}", count) for cause, count in sorted(causes.items())]
 

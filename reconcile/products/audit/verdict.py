@@ -14,9 +14,10 @@ from ...core.errors import UsageError
 from ...core.number_format import number
 from ...core.records import FLOP, MAC
 from ..decode.false_positives import SPAN, covered_share
-from ..decode.printed_figure import PrintedFigure, figure
+from ..decode.printed_figure import PARAMETER, PrintedFigure, figure
 from ..decode.readings import Candidate
 from ..decode.search import describe_nearest, find_agreeing, select_comparable
+from ..sweep.small_models import OF_CONFIGURATION
 from .cell import candidates_of
 from .claims import Claim
 from .source_inference import Known, Row, SourceReading, row_of, weigh
@@ -43,10 +44,11 @@ class Verdict:
         matches: The number of readings that agree.
         numbers: The number of different numbers among them.
         chance: The probability that a random figure of as many digits has a reading as simple; None without a reading.
-        macs: The multiply-adds of its model; 0 if unknown.
+        macs: The multiply-adds of its model; 0 if unknown, and of a number of parameters.
         reason: Why there is no reading; '' if there is one.
         known: The readings of its source, by its other rows (source_inference.py).
         lost: The products without those of fused attention; 0 where none ran.
+        made: What was made of a configuration: the class of the model.
     """
 
     claim: Claim
@@ -59,6 +61,7 @@ class Verdict:
     reason: str = ""
     known: tuple[Known, ...] = ()
     lost: int = 0
+    made: str = ""
 
     @property
     def evidence(self) -> str:
@@ -67,10 +70,25 @@ class Verdict:
         return f"as the other {others:,} rows of this source" if others else ""
 
     @property
+    def of_parameters(self) -> bool:
+        """Whether the figure, which could be read, is a number of parameters."""
+        return self.state is not State.NOT_READ and figure(self.claim.printed).counts == PARAMETER
+
+    @property
     def contradicts(self) -> bool:
         """Whether the claim names a unit, and its simplest reading is in the other one."""
         counts = figure(self.claim.printed).counts if self.best is not None else ""
         return bool(counts and self.best is not None and self.best.unit in (MAC, FLOP) and self.best.unit != counts)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader has to know of the reading: that the unit is wrong, that digits are cut off, which class was made."""
+        if self.best is None:
+            return ()
+        label = f"label is wrong: the number is {self.best.unit}s, printed as {figure(self.claim.printed).counts}s"
+        cut = f"cut off, not rounded: {self.best.value:,}"
+        held = ((self.contradicts, label), (self.state is State.CUT, cut), (bool(self.made), self.made))
+        return tuple(text for holds, text in held if holds)
 
 
 def verdicts(
@@ -85,7 +103,8 @@ def verdicts(
         if claim.row in wrong or not _macs(table):
             continue
         with contextlib.suppress(UsageError):  # not a number: its verdict says so
-            rows.append(row_of(claim.row, claim.source, figure(claim.printed), table))
+            if (wanted := figure(claim.printed)).counts != PARAMETER:
+                rows.append(row_of(claim.row, claim.source, wanted, table))
         for c in table:
             ranks[c.what] = min(c.rank, ranks.get(c.what, c.rank))
     known, found = weigh(rows, ranks)
@@ -105,28 +124,28 @@ def verdict(claim: Claim, outcome: Mapping[str, Any] | None, wrong: str = "", kn
         return Verdict(claim, State.NOT_READ, reason=str(error))
     assert outcome is not None
     table = candidates_of(outcome)
-    macs = _macs(table)
-    if not macs:
+    macs, lost = _macs(table), _products_outside_attention(table)
+    if wanted.counts == PARAMETER:
+        table, macs = select_comparable(table, wanted), 0
+    if not (macs or (wanted.counts == PARAMETER and table)):
         return Verdict(claim, State.NOT_RUN, reason=_why_not(outcome))
+    found = Verdict(claim, State.OPEN, macs=macs, known=known, lost=lost, made=_note_of_class(outcome))
     among, (matches, cut) = _compare(table, wanted, claim, known)
     if not matches:
-        return Verdict(
-            claim,
-            State.OPEN,
-            macs=macs,
-            reason=_far(among, wanted),
-            known=known,
-            lost=_products_outside_attention(table),
-        )
+        return replace(found, reason=". ".join(filter(None, (_far(among, wanted), found.made))))
     place = {one.what: number for number, one in enumerate(known)}
     best = min(matches, key=lambda c: (not _is_named_counter(c, claim), place.get(c.what, len(place))))
     rivals = [c for c in among if c.rank <= best.rank]
     numbers = len({c.value for c in matches})
     state = State.CUT if cut else State.EXPLAINED
-    share = chance(rivals, wanted, macs, cut=cut)
-    return Verdict(
-        claim, state, best, len(matches), numbers, share, macs, known=known, lost=_products_outside_attention(table)
-    )
+    share = chance(rivals, wanted, macs, cut=cut) if macs else None
+    return replace(found, state=state, best=best, matches=len(matches), numbers=numbers, chance=share)
+
+
+def _note_of_class(outcome: Mapping[str, Any]) -> str:
+    """What was made of a configuration, as the notes of the trace say; '' for any other model."""
+    notes = (note for trace in outcome["traces"] for note in trace.get("notes", ()))
+    return next((note for note in notes if OF_CONFIGURATION in note), "")
 
 
 def _macs(table: Sequence[Candidate]) -> int:

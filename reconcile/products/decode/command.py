@@ -84,6 +84,8 @@ def decode(
 
     Exit codes: 0 explained (ambiguous included), 1 not explained, 2 bad usage or baseline, 4 a defect of reconcile itself.
     """
+    from dataclasses import replace
+
     from ...cli.environment import describe_environment
     from ...cli.progress import progress
     from ...cli.screen import print_safely
@@ -93,14 +95,17 @@ def decode(
     from ...launch.environments.definitions import load as load_environments
     from ...launch.request import models_of, run_request
     from ...report.document.terminal import show, show_blocks
+    from ..factory_calls import parse_factory_call
     from . import sources as data
-    from .printed_figure import figure
+    from .printed_figure import PARAMETER, figure
     from .report import describe_decoded, summarize
     from .search import search
 
     wanted = figure(" ".join(number))
     choose.check_one_model(asked["model"], models_of(asked), asked["overrides"], asked["inputs"])
-    request = run_request(**asked)
+    calls = {framework: parse_factory_call(str(text)) for framework, text in models_of(asked).items()}
+    request = run_request(**asked | {framework: where for framework, (where, _) in calls.items()})
+    request = replace(request, arguments={name: value for _, named in calls.values() for name, value in named.items()})
     name = request.model or user_models.name_of(request.factories)
     if no_run and request.factories:
         raise UsageError("--no-run looks at saved baselines, and there are none of a model of your own: leave it out.")
@@ -120,7 +125,10 @@ def decode(
                 known=known,
                 fresh=not no_run,
                 thorough=thorough,
-                close=lambda sources: search(name, wanted, sources, conventions.every).close,
+                close=lambda sources: (
+                    search(name, wanted, sources, conventions.every).close
+                    or (wanted.counts == PARAMETER and not all(source.remark for source in sources))
+                ),
                 progress=tell,
                 say=lambda m: say(m, err=True),
             )
@@ -131,7 +139,7 @@ def decode(
         else:
             page = describe_decoded(decoded, verbose=verbose)
             print_safely(lambda console: show(page, console))  # before what takes longer
-            kept = data.load_saved_sources(request, (*folders, *data.folders_of(request.model)))
+            kept = data.load_saved_sources(request, folders)
             more = _hints(ctx, decoded, request, sources, known, kept)
             print_safely(lambda console: show_blocks(more, console))
     ctx.exit(decoded.exit_code)
@@ -162,21 +170,23 @@ def _hints(
     from ...core.number_format import number
     from ...launch.options import flags
     from ...report.document import Code, Text
-    from .hints import find_origin, find_reading, find_sibling, list_unread_environments
+    from .hints import describe_made, find_origin, find_reading, find_sibling, list_unread_environments
+    from .printed_figure import PARAMETER
     from .readings import LAYER
     from .runs import LITTLE
     from .search import describe_releases, find_release_bounds
 
+    blocks: list[Block] = []
     if decoded.close:
         first = decoded.matches[0]
         name = find_origin(first, known)
         which = describe_releases(*find_release_bounds(first, sources))
-        blocks: list[Block] = [Text(which)] if which else []
+        blocks = [Text(which)] if which else []
         if not name or not request.model:
             return blocks
-        made = ctx.params["with_"] or ctx.params["python"]
-        named = () if made else ("--environment", name)
-        options_of_run = {"--model", "--with", "--python"} if made else {"--model", "--environments"}
+        own_place = ctx.params["with_"] or ctx.params["python"]
+        named = () if own_place else ("--environment", name)
+        options_of_run = {"--model", "--with", "--python"} if own_place else {"--model", "--environments"}
         settings = () if "saved with" in first.where[0] else ("--set",)
         command = again(
             ctx, {*options_of_run, *settings}, *named, "--counter", first.counter, bare=False, command="run"
@@ -188,28 +198,34 @@ def _hints(
         more = [word for name in names for word in ("--environment", name)]
         return again(ctx, wanted, *more, decoded.figure.text, bare=False)
 
+    made = describe_made(sources)
+    blocks += [Text(f"The model was made so: {made}.")] if made and not decoded.matches else []
+    if decoded.figure.counts == PARAMETER:
+        return blocks
     there = find_reading(decoded.model, decoded.figure, kept, sources)
     if there is not None:
         name, candidate = there
-        return [Text(f"The saved data of {name} has it: {candidate.what}. Look there:"), Code(command_in(name), "sh")]
+        return [
+            Text(f"The saved data of {name} has it: {candidate.what}. Look there:"),
+            Code(command_in(name.partition("@")[0]), "sh"),
+        ]
     version = None if decoded.matches else find_sibling(decoded.model, decoded.figure, _measured_pairs())
     if version is not None:
         other_name, unit, work = version
         look = quote_words(["reconcile", "decode", "--model", other_name, decoded.figure.text])
         other = f"{other_name}, another version of this network, runs {number(work)} {unit}. Look there:"
         return [Text(other), Code(look, "sh")]
-    blocks = []
     if not ctx.params["no_run"] and (decoded.doubtful or all(c.rank == LAYER for c in decoded.matches)):
         if ctx.params["thorough"] or all(c.value <= LITTLE for c in decoded.plain):
             found = _variants(ctx, decoded, request, known)
             if found:
-                return found
+                return [*blocks, *found]
         else:
             left = (
                 "The network at other sizes and with other settings was not run, which takes minutes: add --thorough."
             )
             blocks.append(Text(left))
-    names = list_unread_environments(known, kept, sources, tuple(request.factories), request.counters)
+    names = list_unread_environments(known, kept, sources, request.factories, request.counters)
     if not names:
         return blocks
     doubt = "This reading may be a coincidence. " if decoded.matches and not decoded.doubtful else ""

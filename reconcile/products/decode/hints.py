@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...core.registry import known_counters
+from ...core.records import CALLED_WITH, Trace
+from ...core.registry import frameworks, known_counters
 from ...launch.environments.definitions import CURRENT, Environment
 from ...launch.environments.runs import counters_of
+from ...launch.user_models import READ_BACK
 from .grammar import Source
 from .printed_figure import PrintedFigure
 from .readings import Candidate
@@ -36,22 +38,44 @@ def list_unread_environments(
     known: Mapping[str, Environment],
     kept: Sequence[Source],
     looked_at: Sequence[Source],
-    own: Sequence[str],
+    own: Mapping[str, str],
     counters: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """The environments that can be run for this model and whose data was not read. ``own`` are the frameworks of a
-    model of the user's own, none for a pair; of ``counters``, if there are any, an environment has to run one."""
+    """The environments that can be run for this model and whose data was not read. ``own`` are the factories of a model of the
+    user's own, none for a pair: one of a library that is listed needs its release, which an older environment does not have. Of
+    ``counters``, if there are any, an environment has to run one."""
+    listed = {
+        part
+        for record in frameworks().values()
+        for part in (*dict(record.libraries), *(f[1] for f in record.functions))
+    }
+    if listed & {where.partition(":")[0] for where in own.values()}:
+        return ()
     seen = {source.name.partition("@")[0] for source in (*kept, *looked_at)}
-    frameworks = set(own) or {framework for source in looked_at for framework in source.collected.meta["frameworks"]}
+    sides = set(own) or {framework for source in looked_at for framework in source.collected.meta["frameworks"]}
     return tuple(
         name
         for name, environment in known.items()
         if environment.unasked
         and name not in seen
         and name != CURRENT
-        and frameworks & set(environment.frameworks)
-        and (not counters or set(counters) & set(counters_of(environment)))
+        and sides & set(environment.frameworks)
+        and _usable(environment, own).intersection(counters or known_counters())
     )
+
+
+def _usable(environment: Environment, own: Mapping[str, str]) -> set[str]:
+    """The counters of an environment that take the model: a recipe builds a pair, not a model of the user's own."""
+    names = environment.counters or counters_of(environment)
+    return {name for name in names if not own or known_counters()[name].recipe in ("", READ_BACK)}
+
+
+def describe_made(sources: Sequence[Source]) -> str:
+    """What a trace notes of how its model was made, beside its inputs, such as the class of a configuration; '' for nothing."""
+    traces = [trace for source in sources for trace in source.collected.traces if isinstance(trace, Trace)]
+    starts = ((trace, [note.startswith(CALLED_WITH) for note in trace.notes]) for trace in traces)
+    made = (trace.notes[flags.index(True) + 1 :] for trace, flags in starts if True in flags)
+    return "; ".join(dict.fromkeys(note for notes in made for note in notes))
 
 
 def find_origin(candidate: Candidate, known: Mapping[str, Environment]) -> str:

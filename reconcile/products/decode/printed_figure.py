@@ -10,14 +10,16 @@ from ...core.records import FLOP, MAC
 
 LONGEST = 100
 """Longest text that is read as a number, in characters; its power of ten has up to two digits."""
+PARAMETER = "parameter"
+"""The unit of a number of parameters, which counts no operations."""
 FEW = 3
 """Up to this number of digits, a figure agrees with many readings by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrintedFigure:
-    """A number as printed: ``digits`` × ``unit``. An exact number has the unit 1. ``counts`` is MAC or FLOP if the text says
-    so, otherwise ''."""
+    """A number as printed: ``digits`` × ``unit``. An exact number has the unit 1. ``counts`` is MAC, FLOP or PARAMETER if the
+    text says so, otherwise ''."""
 
     text: str
     digits: int
@@ -67,11 +69,13 @@ _FIGURE = re.compile(
     r"|(?P<whole>\d+|\d{1,3}(?:(?P<gap>[,_' ])\d{3})(?:(?P=gap)\d{3})*)(?:\.(?P<part>\d+))?)"
     r"(?:[eE]\+?(?P<power>\d{1,2})|\s*[x×*·]\s*10(?:\^|\*\*)?(?P<raised>(?<=[\^*])\d{1,2}|[⁰¹²³⁴-⁹]{1,2}))?"
     r"\s*(?P<suffix>thousand|million|billion|trillion|mn|bn|[kmgbtp])?"
-    rf"\s*(?:(?P<flop>flops?)|(?P<mac>{_MACS})|ops|operations)?",
+    rf"\s*(?:(?P<flop>flops?)|(?P<mac>{_MACS})|(?P<parameter>#?\s*param(?:eter)?s?)|ops|operations)?",
     re.IGNORECASE | re.ASCII,
 )
 
 
+_HEADING = re.compile(r"(#?\s*[a-z-]+)\s*\(([kmgbt])\)$", re.IGNORECASE)
+"""The unit as the head of a column has it: ``Params (M)``, ``FLOPs (G)``."""
 _POWER = re.compile(r"[~≈]?\s*[\d.,]+\s*(?:[eE]\+?|[x×*·]\s*10(?:\^|\*\*))\d{3,}\b.*", re.ASCII)
 """A number with a power of ten of more digits than a count can have."""
 _NEGATIVE = re.compile(r"[-−]\s*[.\d]", re.ASCII)
@@ -93,7 +97,7 @@ def _refuse(plain: str) -> None:
 def figure(text: str) -> PrintedFigure:
     """Read a number as people print it. Raises UsageError for anything else, for fractions of an operation, and for a
     rounded 0, to which every count below half its place rounds."""
-    plain = re.sub(f"[{_SPACES}]", " ", text.strip())
+    plain = _HEADING.sub(r"\2 \1", re.sub(f"[{_SPACES}]", " ", text.strip()))
     parts = _FIGURE.fullmatch(plain) if len(text) <= LONGEST else None
     if parts is None:
         _refuse(plain)
@@ -102,7 +106,7 @@ def figure(text: str) -> PrintedFigure:
                 f"{short(text)} is too large for a count: the power of ten has at most two digits, such as e12."
             )
         raise UsageError(
-            f"{short(text)} is not a number. Write it as 25150826, 25,150,826, 3.86e9, 4.1G, 4.1 GFLOPs or 585M MACs."
+            f"{short(text)} is not a number. Write it as 25150826, 3.86e9, 4.1G, 4.1 GFLOPs, 585M MACs or 25.6M params."
         )
     fraction = parts["part"] or ""
     digits = int(re.sub(r"[^0-9]", "", parts["dotted"] or parts["whole"]) + fraction)
@@ -116,11 +120,12 @@ def figure(text: str) -> PrintedFigure:
         plain = text.strip()
         raise UsageError(
             f"{plain} is not a whole number, but a count is. If it counts billions, write {plain}G or {plain} GFLOPs."
-            if not parts["suffix"] and not parts["flop"] and not parts["mac"]
+            if not any(parts[name] for name in ("suffix", "flop", "mac", "parameter"))
             else f"{plain} is not a whole number, but a count is. Leave out the digits after the point."
         )
     if digits == 0 and power > 0:
         raise UsageError(
             f"{text.strip()} rounds to 0, as every small count does. Give a figure with a digit other than 0."
         )
-    return PrintedFigure(text.strip(), digits, 10**power, FLOP if parts["flop"] else MAC if parts["mac"] else "")
+    units = ((FLOP, "flop"), (MAC, "mac"), (PARAMETER, "parameter"))
+    return PrintedFigure(text.strip(), digits, 10**power, next((unit for unit, name in units if parts[name]), ""))

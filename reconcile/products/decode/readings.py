@@ -20,7 +20,7 @@ class Candidate:
     Attributes:
         value: Its number.
         rank: How far-fetched it is, from REPORTED to LAYER.
-        unit: MAC or FLOP; '' if the number counts no operations.
+        unit: MAC, FLOP or PARAMETER.
         what: A sentence on it.
         how: The arithmetic; '' if there is none to show.
         note: A caution for the reader; '' for none.

@@ -98,7 +98,7 @@ def verdict(decoded: Decoded) -> str:
         hint = f" If it is rounded, write it so: {_round_value(figure.digits)}." if rounded else ""
         return f"{name} for {decoded.model} is not explained: none of {decoded.searched:,} candidates {meets}.{hint}"
     unit = {MAC: "MACs", FLOP: "FLOPs"}.get(figure.counts, "")
-    other = f" No reading in {unit} agrees; these are in another unit." if decoded.other_unit else ""
+    other = f" Its label is wrong: the number is {decoded.matches[0].unit}s, not {unit}." if decoded.other_unit else ""
     if decoded.doubtful and not decoded.ambiguous:
         return (
             f"{name} for {decoded.model} may be explained. It is neither the total of a counter that was looked at nor that of "

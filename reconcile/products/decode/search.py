@@ -19,7 +19,7 @@ from ...core.records import Ledger
 from ...core.registry import known_counters
 from .false_positives import by_chance
 from .grammar import Source, candidates
-from .printed_figure import FEW, PrintedFigure
+from .printed_figure import FEW, PARAMETER, PrintedFigure
 from .readings import DERIVED, LAYER, PART, WORK, Candidate
 
 
@@ -139,9 +139,10 @@ def search(
 
 
 def select_comparable(table: Sequence[Candidate], wanted: PrintedFigure) -> tuple[Candidate, ...]:
-    """The candidates that a figure of this number of digits is compared with."""
+    """The candidates that a figure of this unit and this number of digits is compared with: parameters only with parameters."""
     limit = LAYER + 1 if not wanted.few else DERIVED if wanted.length == FEW else PART
-    return tuple(c for c in table if c.rank < limit)
+    parameters = {PARAMETER: (True,), "": (True, False)}.get(wanted.counts, (False,))
+    return tuple(c for c in table if c.rank < limit and (c.unit == PARAMETER) in parameters)
 
 
 def find_agreeing(table: Sequence[Candidate], wanted: PrintedFigure) -> tuple[tuple[Candidate, ...], bool]:
@@ -152,7 +153,7 @@ def find_agreeing(table: Sequence[Candidate], wanted: PrintedFigure) -> tuple[tu
     found = [c for c in meant if wanted.holds(c.value)]
     cut = not found and not wanted.exact and wanted.length > 1
     if cut:
-        found = [c for c in meant if wanted.cuts(c.value) and (c.plain or not wanted.few)]
+        found = [c for c in meant if wanted.cuts(c.value) and (c.plain or c.unit == PARAMETER or not wanted.few)]
     matches = [c for c in found if wanted.counts in ("", c.unit)] or found
     few = wanted.few
     matches.sort(
@@ -166,7 +167,7 @@ def describe_nearest(among: Sequence[Candidate], wanted: PrintedFigure) -> str:
     if not among:
         return "no reading of the model can be compared with it"
     target = wanted.value
-    ranked = sorted(among, key=lambda c: (abs(c.value - target), c.rank))
+    ranked = sorted(among, key=lambda c: (_factor(target, c.value), c.rank))
     mine = [c for c in ranked if c.unit == wanted.counts] or ranked
     unit = f" in {mine[0].unit}s" if wanted.counts and mine is not ranked else ""
     share = f"the nearest of {len(mine)} readings" if len(mine) > 1 else "the only reading"
@@ -176,10 +177,15 @@ def describe_nearest(among: Sequence[Candidate], wanted: PrintedFigure) -> str:
     return text
 
 
+def _factor(target: int, value: int) -> float:
+    """How many times the larger of two counts is the smaller one: a tiny one is not near because it differs little."""
+    return max(target, value) / (min(target, value) or 0.1)
+
+
 def describe_distance(target: int, near: Candidate) -> str:
     """``too small by 5.0 %: 3,857,973,248 (3.86 GMACs, ...)``."""
     off = 100 * abs(target - near.value) / near.value if near.value else math.inf
-    size = f"{si(near.value, near.unit)}s, " if near.unit else ""
+    size = f"{si(near.value, near.unit)}s, " if near.unit != PARAMETER else ""
     share = f"a factor of {target / near.value:,.0f}" if LARGE <= off < math.inf else ""
     share = (
         share or f"{off:,.0f} %" if off >= 10 else f"{off:.2g} %" if off >= LEAST else f"{abs(target - near.value):,}"

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ...align.alignment import Alignment
@@ -14,6 +15,7 @@ from ...core.number_format import number
 from ...core.records import FLOP, FORWARD, MAC, Op, Trace
 from ...core.work import MASKED, SINGLE_COMPONENTS
 from ...work import COMPONENTS, ZERO, UnknownWork, Work, known_part, numel
+from .printed_figure import PARAMETER
 from .readings import DERIVED, LAYER, PART, WORK, Candidate, derive, list_names
 from .table_readings import of_tables
 
@@ -70,7 +72,7 @@ def of_trace(
     else:
         yield from _whole(known, batch, conventions)
         yield from of_tables([(op, parts.work) for op, parts in known])
-        yield from _parameters(trace)
+    yield from _parameters(trace)
     open_layers = {align.layer(trace.framework, layer) for _, layer, _ in unknown}
     yield from _layers({k: v for k, v in _by_layer(known, trace, align).items() if k not in open_layers})
 
@@ -163,18 +165,16 @@ def spell_work(work: Work, convention: Convention) -> str:
 
 
 def _parameters(trace: Trace) -> Iterator[Candidate]:
-    """The elements of all variables that a TensorFlow function reads, if a node named after it reads each one."""
+    """The elements of the parameters that the trace names; else of all variables that a TensorFlow function reads, if a node
+    named after it reads each one."""
     handles = {op.id for op in trace.ops if op.op == "Placeholder" and op.outputs[0].dtype == "resource"}
     reads = [op for op in trace.ops if op.op == "ReadVariableOp" and f"{op.id}/resource" in handles]
-    if not handles or len(reads) != len(handles):
-        return
-    try:
-        count = sum(numel(op.outputs[0].shape) for op in reads)
-    except UnknownWork:
-        return
-    what = "the number of parameters, not a count of operations"
-    yield Candidate(count, PART, "", what)
-    yield derive(2 * count, DERIVED, "", f"{what}, doubled", f"2 × {number(count)}")
+    count = sum(trace.parameters.values())
+    if handles and len(reads) == len(handles) and not count:
+        with suppress(UnknownWork):
+            count = sum(numel(op.outputs[0].shape) for op in reads)
+    if count:
+        yield Candidate(count, WORK, PARAMETER, "the number of parameters")
 
 
 def _by_layer(known: list[tuple[Op, Parts]], trace: Trace, align: Alignment) -> dict[str, Work]:

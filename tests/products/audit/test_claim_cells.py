@@ -22,7 +22,7 @@ PICTURE = "1,3,224,224"
         ("timm:vit", "timm", {"torch": "timm.models:vit"}),
         ("torchvision:video.r3d_18", "timm", {"torch": "torchvision.models:video.r3d_18"}),
         ("keras.applications:VGG16", "current", {"tf": "keras.applications:VGG16"}),
-        ("transformers:BertConfig(num_hidden_layers=3)", "timm", {"torch": "transformers:BertConfig"}),
+        ("transformers:BertConfig(num_hidden_layers=3)", "transformers-5.23", {"torch": "transformers:BertConfig"}),
         ("tf=net:make", "current", {"tf": "net:make"}),
     ],
 )
@@ -36,11 +36,33 @@ def test_a_factory(model: str, place: str, factories: dict[str, str]) -> None:
 
 def test_a_row_runs_here_if_the_usual_environment_lacks_its_framework() -> None:
     keras = Claim(1, "keras.applications:VGG16", PICTURE, "1")
-    cells, wrong = cells_of([keras, Claim(2, "timm:vit", PICTURE, "1")], KNOWN, "timm")
+    cells, wrong = cells_of([keras, Claim(2, "timm:vit", PICTURE, "1")], KNOWN, ("timm",))
     assert (wrong, cells[1].place) == ({}, None)
     assert cells[2].place is not None
-    _, wrong = cells_of([replace(keras, environment="timm")], KNOWN, "timm")
+    _, wrong = cells_of([replace(keras, environment="timm")], KNOWN, ("timm",))
     assert list(wrong) == [1]
+
+
+def test_each_row_runs_in_the_first_environment_that_has_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the environments list, or, of one over the running interpreter's packages, what is there."""
+    monkeypatch.setattr("reconcile.products.audit.claim_cells.is_there", lambda _name, _paths: False)
+    models = ("timm:vit", "transformers:BertModel", "torchvision:vgg", "net:make", "keras.applications:VGG16")
+    rows = [Claim(number, model, PICTURE, "1") for number, model in enumerate(models)]
+    rows.append(Claim(len(models), "net:make", PICTURE, "1", environment="current"))
+    for usual in (("timm", "transformers-5.23"), ("transformers-5.23", "timm")):
+        cells, wrong = cells_of(rows, KNOWN, usual)
+        there = [cells[row].environment.get("name", "current") for row in sorted(cells)]
+        assert (wrong, there) == ({}, ["timm", "transformers-5.23", "timm", usual[0], "current", "current"])
+    unsure = replace(KNOWN["tf-2.3.1"], name="theirs", frameworks=("torch",))  # what its packages bring is not known
+    cells, wrong = cells_of(rows[:2], {**KNOWN, "theirs": unsure}, ("timm", "theirs"))
+    assert (wrong, [cells[row].environment["name"] for row in (0, 1)]) == ({}, ["timm", "theirs"])
+
+
+def test_a_class_of_transformers_is_made_in_full_size_of_its_own_configuration() -> None:
+    claim = Claim(1, "transformers:BertModel(num_hidden_layers=3)", PICTURE, "1", environment="transformers-5.23")
+    cells, _ = cells_of([claim], KNOWN)
+    assert cells[1].factories == {"torch": "transformers:BertModel.config_class"}
+    assert cells[1].arguments == {"num_hidden_layers": 3, "architectures": "BertModel"}
 
 
 def test_only_a_framework_that_takes_a_device_is_given_one() -> None:
@@ -114,7 +136,8 @@ def test_rows_of_one_model_are_one_cell_and_other_inputs_another() -> None:
         (Claim(1, "timm:vit", "1,x", "1", environment="timm"), "'x' is not a size"),
         (Claim(1, "timm:vit", PICTURE, "1", environment="nowhere"), "unknown environment 'nowhere'"),
         (Claim(1, "timm:vit", PICTURE, "1", environment="tf-2.3.1"), "has no PyTorch"),
-        (Claim(1, "transformers:BertModel", figure="1"), "write transformers:NAMEConfig(...)"),
+        (Claim(1, "transformers:BertModel", figure="1", environment="timm"), "add --environment transformers-5.23"),
+        (Claim(1, "resnet34", figure="1"), "timm:resnet34"),
         (Claim(1, "x", figure="1", wrong="this row is broken."), "this row is broken"),
     ],
 )

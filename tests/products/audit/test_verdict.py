@@ -9,11 +9,12 @@ import pytest
 
 from reconcile.core.records import FLOP, MAC
 from reconcile.products.audit.claims import Claim
-from reconcile.products.audit.report import describe_audit, to_csv, to_html
+from reconcile.products.audit.report import describe_audit, tabulate_rows, to_csv, to_html
 from reconcile.products.audit.source_inference import Known
 from reconcile.products.audit.verdict import State, Verdict, by_chance, chance, verdict, verdicts
-from reconcile.products.decode.printed_figure import figure
+from reconcile.products.decode.printed_figure import PARAMETER, figure
 from reconcile.products.decode.readings import DERIVED, PART, WORK, Candidate
+from reconcile.products.sweep.small_models import HEADLESS, OF_CONFIGURATION
 from reconcile.report.document.markdown import to_markdown
 
 MACS = 4_089_184_256
@@ -102,6 +103,70 @@ def test_a_model_that_did_not_run_and_a_figure_that_is_none() -> None:
     assert of("4.1", "G", outcome=partly).reason == "the work of aten.x is unknown"
     assert of("four", "G").state is State.NOT_READ
     assert "is not a number" in of("four", "G").reason
+
+
+WEIGHTS = 25_557_032
+"""The parameters of ResNet-50."""
+
+
+@pytest.mark.parametrize(
+    ("text", "claim", "state"),
+    [
+        ("25.6", "M params", State.EXPLAINED),
+        ("25.6M", "#Params", State.EXPLAINED),
+        ("26", "Params (M)", State.EXPLAINED),
+        ("25557032", "parameters", State.EXPLAINED),
+        ("25.5", "M params", State.CUT),
+        ("25.7", "M params", State.OPEN),
+        ("4.09", "G params", State.OPEN),
+    ],
+)
+def test_a_number_of_parameters_is_compared_with_the_parameters_alone(text: str, claim: str, state: State) -> None:
+    held = {**RAN, "readings": [*READINGS, reading(WEIGHTS, WORK, PARAMETER, "parameters")]}
+    found = verdict(Claim(1, "net:make", figure=text, claim=claim, counter="fvcore"), held)
+    assert (found.state, found.of_parameters, found.macs, found.chance) == (state, True, 0, None)
+    assert (found.best is None) == (state is State.OPEN)
+    if found.best is None:
+        assert f"{WEIGHTS:,}" in found.reason
+    (_, _, counts, _) = tabulate_rows([found]).rows[0]
+    assert counts == ("differs" if found.best is None else "parameters")
+    assert of(text, claim).state is State.NOT_RUN  # its parameters are not known
+    assert of("25.6", "GMACs", outcome=held).state is State.OPEN
+
+
+def test_numbers_of_parameters_say_nothing_of_what_a_source_counts() -> None:
+    held = {**RAN, "readings": [*READINGS, reading(WEIGHTS, WORK, PARAMETER, "parameters")]}
+    claims = [Claim(i, "net:make", figure="25.56", claim="M params", source="a") for i in range(1, 6)]
+    found, sources = verdicts(claims, dict.fromkeys(range(1, 6), held), {})
+    assert ([v.state for v in found], sources) == ([State.EXPLAINED] * 5, [])
+    assert by_chance(found, dict.fromkeys(range(1, 6), held)) == (0, 0)
+
+
+def test_remarks_on_a_label_and_on_digits_that_are_cut_off() -> None:
+    """4,089,184,256 multiply-adds: 4.09 rounded, 4.08 cut off."""
+
+    def starts(found: Verdict) -> list[str]:
+        return [text.partition(":")[0] for text in found.remarks]
+
+    assert starts(of("4.09", "GMACs")) == []
+    assert starts(of("4.09", "GFLOPs")) == ["label is wrong"]
+    assert starts(of("8.18", "GMACs")) == ["label is wrong"]
+    assert starts(of("4.08", "GMACs")) == ["cut off, not rounded"]
+    assert starts(of("4.08", "GFLOPs")) == ["label is wrong", "cut off, not rounded"]
+    assert of("4.5", "GFLOPs").remarks == ()
+
+
+def test_the_class_of_a_configuration_is_named() -> None:
+    made = f"NetForX{OF_CONFIGURATION}NetConfig(){HEADLESS}Net"
+    held = {**RAN, "traces": [{"reason": "", "notes": ["called with x", made]}]}
+    assert of("4.09", "GMACs", outcome=held).remarks == (made,)
+    assert of("4.5", "GMACs", outcome=held).reason.endswith(made)
+
+
+def test_a_tiny_reading_is_not_near() -> None:
+    """4.012 is further from 8.18 than from 0.0001, but half of it, and 40,000 times the other."""
+    small = {**RAN, "readings": [READINGS[0], READINGS[1], reading(10**5, DERIVED, FLOP, "tiny")]}
+    assert f"{2 * MACS:,}" in of("4.012", "GFLOPs", outcome=small).reason.partition(";")[0]
 
 
 def test_the_chance_is_the_share_of_figures_that_a_reading_takes() -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
 from reconcile.cli import cli
 from reconcile.core.errors import UsageError
 from reconcile.engine.settle import Collected
+from reconcile.launch.environments.definitions import load
 from reconcile.launch.request import RunRequest
 from reconcile.products.decode import sources
 from tests.products.decode import data
@@ -19,7 +22,22 @@ from tests.products.decode import data
 
 def typed(*args: str, baselines: Path | None = data.SAVED) -> Result:
     more = ["--no-run", "--baselines", str(baselines)] if baselines else []
-    return CliRunner().invoke(cli, ["decode", *more, *args], prog_name="reconcile")
+    done = CliRunner().invoke(cli, ["decode", *more, *args], prog_name="reconcile")
+    for line in done.output.splitlines():
+        if line.startswith("reconcile "):
+            check_suggestion(line, baselines)
+    return done
+
+
+def check_suggestion(line: str, baselines: Path | None) -> None:
+    """The command itself takes it, and its environments are built in or saved."""
+    _, name, *words = shlex.split(line)
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    asked = command.make_context(name, words).params
+    places = asked.get("names", ()) or [asked["environment"]] if name == "run" else asked["names"]
+    made = {*load(), *(path.stem.partition("@")[0] for path in (baselines or data.SAVED).glob("*/*.json"))}
+    assert set(filter(None, places)) <= made, line
 
 
 def sentences(done: Result) -> str:
@@ -84,6 +102,32 @@ def test_where_a_saved_total_is_looked_for() -> None:
     assert done.output.rstrip().splitlines()[-1] == command
 
 
+def test_an_older_baseline_is_looked_for_by_its_environment(tmp_path: Path) -> None:
+    """It is kept as ``name@versions``, which names no environment."""
+    (tmp_path / "gru_demo").mkdir()
+    shutil.copy(data.SAVED / "gru_demo/current.json", tmp_path / "gru_demo/current.json")
+    shutil.copy(data.SAVED / "gru_demo/tf-1.12.json", tmp_path / "gru_demo/mine@tensorflow-1.12.json")
+    done = typed("--model", "gru_demo", "--environment", "current", "25150826", baselines=tmp_path)
+    assert "--environment mine 25150826" in done.output.rstrip().splitlines()[-1]
+
+
+def test_a_label_that_is_wrong_is_told() -> None:
+    """124,904,960 multiply-adds, printed as FLOPs; and twice that, printed as MACs."""
+    assert "label is wrong" in typed("--model", "gru_demo", "124,904,960 FLOPs").output
+    assert "label is wrong" in typed("--model", "gru_demo", "249,809,920 MACs").output
+    assert "label is wrong" not in typed("--model", "gru_demo", "249,809,920 FLOPs").output
+
+
+def test_a_number_of_parameters() -> None:
+    """A convolution of 1 channel to 32 at 4 x 4, three gates of 96 units with two biases, and a dense layer."""
+    weights = (16 + 1) * 32 + 3 * 96 * (32 * 127 + 96 + 2) + (96 + 1) * 256
+    texts = ((f"{weights} parameters", 0), ("1.22 M params", 0), ("1.24M params", 1), (f"{weights} FLOPs", 1))
+    for text, code in texts:
+        done = typed("--model", "gru_demo", text)
+        assert done.exit_code == code, text
+        assert ("the number of parameters" in done.output) == ("param" in text)
+
+
 def test_the_command_makes_the_environment_of_this_call(tmp_path: Path) -> None:
     """Its name stands in no list of environments."""
     made = ["--with", "tensorflow-cpu==2.3.1", "--python", "3.8"]
@@ -140,6 +184,15 @@ def test_a_model_of_the_users_own(taking: list[RunRequest]) -> None:
     assert request.factories == {"torch": "net:make"}
     assert [(i.shape, i.dtype) for i in request.inputs] == [((1, 3), "int64")]
     assert request.timeout == 5
+
+
+def test_a_model_with_arguments(taking: list[RunRequest]) -> None:
+    """As a row of an audit names one."""
+    typed("--torch", "net:make(size=3)", "--input", "1,3", "77", baselines=None)
+    assert ([r.factories for r in taking], [r.arguments for r in taking]) == (
+        [{"torch": "net:make"}] * 2,
+        [{"size": 3}] * 2,
+    )
 
 
 def test_bad_usage() -> None:

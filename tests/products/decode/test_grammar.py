@@ -136,3 +136,10 @@ def test_arithmetic_shown_is_right() -> None:
             assert eval(bare) == int(right.replace(",", "")) == candidate.value, candidate
             checked += 1
     assert checked > 50
+
+
+def test_the_parameters_that_a_trace_names() -> None:
+    """Those of each layer, summed; none where none are named."""
+    trace = data.trace(data.product("a", 4, 8, 3, 1, "fc"))
+    assert table(data.source(trace._replace(parameters={"fc": 24, "norm": 6})))["the number of parameters"] == {30}
+    assert "the number of parameters" not in table(data.source(trace))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from reconcile.core.errors import UsageError
 from reconcile.core.records import FLOP, MAC
-from reconcile.products.decode.printed_figure import figure
+from reconcile.products.decode.printed_figure import PARAMETER, figure
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,11 @@ from reconcile.products.decode.printed_figure import figure
         ("585 million multiply-adds", 585, 10**6, MAC),
         ("4089 MMACs", 4_089, 10**6, MAC),
         ("12 Gops", 12, 10**9, ""),
+        ("25.6 M params", 256, 10**5, PARAMETER),
+        ("25.6M #Params", 256, 10**5, PARAMETER),
+        ("25,557,032 parameters", 25_557_032, 1, PARAMETER),
+        ("25.6 Params (M)", 256, 10**5, PARAMETER),
+        ("4.1 FLOPs (G)", 41, 10**8, FLOP),
     ],
 )
 def test_read(text: str, digits: int, unit: int, counts: str) -> None:

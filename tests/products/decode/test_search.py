@@ -118,8 +118,13 @@ def test_where_else_the_figure_is() -> None:
     known = load()
     assert find_origin(there[1], known) == "tf-1.12"
     assert find_origin(search("gru_demo", figure("250052032"), here).matches[0], known) == ""
-    assert list_unread_environments(known, [], here, ()) == tuple(
+    assert list_unread_environments(known, [], here, {}) == tuple(
         name for name in known if name != "current" and known[name].unasked
     )
-    assert list_unread_environments(known, [], here, ("tf",)) == ("tf-1.12", "tf-2.3.1")
-    assert "tf-1.12" not in list_unread_environments(known, kept, here, ())
+    assert "tf-1.12" not in list_unread_environments(known, kept, here, {})
+    # a recipe of TensorFlow builds pairs alone, and a library's model is not in an older environment
+    assert list_unread_environments(known, [], here, {"tf": "net:make"}) == ()
+    older = list_unread_environments(known, [], here, {"torch": "net:make"})
+    assert older == tuple(name for name in known if known[name].unasked and name.startswith("torch-"))
+    assert list_unread_environments(known, [], here, {"torch": "timm.models:resnet34"}) == ()
+    assert list_unread_environments(known, [], here, {"torch": "transformers:BertConfig"}) == ()

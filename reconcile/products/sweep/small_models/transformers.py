@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from . import table
+from . import HEADLESS, OF_CONFIGURATION, table
 from .table import Row, Unfit
 
 ORDER = (
@@ -72,8 +72,13 @@ class Configured:
     def __call__(self, architectures: str = "", **named: Any) -> Any:
         """Raises whatever the model's code raises, and Unfit for a class that the library does not have."""
         import transformers
+        from transformers.models.auto import modeling_auto
 
-        name = architectures or _classes().get(getattr(self.configuration, "model_type", ""), "")
+        kind = getattr(self.configuration, "model_type", "")
+        name, headless = (
+            architectures or _classes().get(kind, ""),
+            getattr(modeling_auto, "MODEL_MAPPING_NAMES", {}).get(kind),
+        )
         if not hasattr(transformers, name or "\0"):
             raise Unfit(f"transformers has no class {name or 'for this configuration: name one with architectures='}")
         with quiet():
@@ -81,7 +86,9 @@ class Configured:
             torch.manual_seed(0)
             model = getattr(transformers, name)(configuration).eval()
         changed = ", ".join(_changes(configuration, self.configuration()))
-        self.notes = (f"{name} of the configuration {self.configuration.__name__}({changed})",)
+        made = f"{name}{OF_CONFIGURATION}{self.configuration.__name__}({changed})"
+        other = isinstance(headless, str) and headless != name and not architectures
+        self.notes = (made + f"{HEADLESS}{headless}" * other,)
         return model
 
 

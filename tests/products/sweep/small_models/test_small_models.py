@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import reconcile
-from reconcile.products.sweep.small_models import diffusers, table, transformers
+from reconcile.products.sweep.small_models import HEADLESS, OF_CONFIGURATION, diffusers, table, transformers
 
 from .library import LAYERS, SIDE, TOKENS, WIDTH, Blocks, Configuration, Net, Part, Whole, load
 
@@ -132,7 +132,7 @@ def test_classes_of_diffusers_that_keep_their_arguments_are_listed() -> None:
     assert diffusers.maker(Several) is Several
 
 
-def test_a_configuration_makes_its_own_model() -> None:
+def test_a_configuration_makes_its_own_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it is given: nothing is shrunk, and the class is that of ``architectures``, else of the most usual task."""
     library = sys.modules["transformers"]
     vars(library)["Other"] = type("Other", (Net,), {})
@@ -141,7 +141,12 @@ def test_a_configuration_makes_its_own_model() -> None:
     model = make(num_hidden_layers=2)
     assert type(model) is Net
     assert (model.config.hidden_size, model.config.num_hidden_layers, model.training) == (768, 2, False)
-    assert make.notes == ("Net of the configuration Whole(num_hidden_layers=2)",)
+    made = f"Net{OF_CONFIGURATION}Whole(num_hidden_layers=2)"
+    assert make.notes == (made,)
+    auto = vars(sys.modules["transformers.models.auto"])["modeling_auto"]
+    monkeypatch.setattr(auto, "MODEL_MAPPING_NAMES", {Whole.model_type: "NetBase"}, raising=False)
+    make(num_hidden_layers=2)
+    assert make.notes == (made + HEADLESS + "NetBase",)
     assert type(make(architectures="Other")) is vars(library)["Other"]
     with pytest.raises(table.Unfit, match="transformers has no class Nobody"):
         make(architectures="Nobody")
