@@ -143,6 +143,7 @@ def _models() -> Iterator[str]:
 INDEX = """
 ## Start
 
+- [Install it](../README.md), for Linux, macOS and Windows, and see a first result.
 - [Commands by task](usage.md): what to type for what you want to do.
 - [Reading a report](reports.md): the tables, the number to publish, the files, the HTML page.
 - [Environments](environments.md): where your model runs, and what your code sees there.
