@@ -54,11 +54,11 @@ class Adapter(adapter.Adapter):
 class Capture(adapter.Capture):
     """See adapters/shared/adapter.py."""
 
-    def made(self, params: Any) -> Any:
-        """See Capture.made. Keras names the layers of a pair's model anew: a user's factory does that itself."""
+    def make_call(self, params: Any) -> Any:
+        """See Capture.make_call. Keras names the layers of a pair's model anew: a user's factory does that itself."""
         if not self.pair.user_model:
             keras_model.rename({})
-        return super().made(params)
+        return super().make_call(params)
 
     @property
     def optimizer(self) -> Any:
@@ -69,7 +69,7 @@ class Capture(adapter.Capture):
         """A fresh model's call, or its training step, as a function of shapes."""
         from . import model
 
-        made, positional, named = self.made(params)
+        made, positional, named = self.make_call(params)
         call = model.call(made, positional, named, bool(self.request.training))
         if not self.request.training:
             return call
@@ -89,7 +89,7 @@ class Capture(adapter.Capture):
         return taken
 
     def _trace(self, params: Any) -> Any:
-        made, positional, named = self.made(params)
+        made, positional, named = self.make_call(params)
 
         def called_with() -> str:
             return self.called_with(positional, named)
@@ -116,7 +116,7 @@ class Capture(adapter.Capture):
 
     def plain_call(self, params: Any) -> tuple[Callable[[], Any], str]:
         """See Capture.plain_call: on shapes, as JAX itself would trace it."""
-        made, positional, named = self.made(params)
+        made, positional, named = self.make_call(params)
         return lambda: self._plainly(made, positional, named), self.called_with(positional, named)
 
     def ledger(self, take: Callable[[Any], Any], params: Any) -> Any:

@@ -314,7 +314,7 @@ class Slice:
             [branch(which, inner) for which, inner in enumerate(inside)],
             whole.some,
         )
-        return _spread(made, results), dict(zip(self.zeros(here), counts, strict=True))
+        return _spread_values(made, results), dict(zip(self.zeros(here), counts, strict=True))
 
     def _run_scan(
         self, params: Mapping[str, Any], inner: Any, given: list[Any], results: list[bool], here: Path
@@ -332,7 +332,7 @@ class Slice:
 
         start = (first.some, list(_arrays(self.zeros(here)).values()))
         (last, counts), stacked = lax.scan(turn, start, slices.some, params["length"], params["reverse"])
-        return _spread([*last, *stacked], results), dict(zip(self.zeros(here), counts, strict=True))
+        return _spread_values([*last, *stacked], results), dict(zip(self.zeros(here), counts, strict=True))
 
     def _run_while(
         self, params: Mapping[str, Any], given: list[Any], results: list[bool], here: Path
@@ -358,7 +358,7 @@ class Slice:
         start = (first.some, more, jax.numpy.int32(0), counts)
         state, more, _, counts = lax.while_loop(lambda loop: loop[1].any() & (loop[2] < MOST), turn, start)
         found = dict(zip(self.zeros(here), counts, strict=True))
-        return _spread(state, results), {**found, ENDLESS: found[ENDLESS] + more.any()}
+        return _spread_values(state, results), {**found, ENDLESS: found[ENDLESS] + more.any()}
 
 
 class Packed:
@@ -370,7 +370,7 @@ class Packed:
 
     def fill(self, values: Sequence[Any]) -> list[Any]:
         """Other values at the same places."""
-        return _spread(values, self.places)
+        return _spread_values(values, self.places)
 
 
 def _select(going: Any, new: Any, old: Any) -> Any:
@@ -384,7 +384,7 @@ def _only(values: Sequence[Any], places: Sequence[bool]) -> list[Any]:
     return [value if has else None for value, has in zip(values, places, strict=True)]
 
 
-def _spread(values: Sequence[Any], places: Sequence[bool]) -> list[Any]:
+def _spread_values(values: Sequence[Any], places: Sequence[bool]) -> list[Any]:
     rest = iter(values)
     return [next(rest) if has else None for has in places]
 

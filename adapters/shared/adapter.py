@@ -119,10 +119,10 @@ class Capture:
 
     def plain_call(self, params: Any) -> Tuple[Callable[[], Any], str]:
         """A call of the model without any counter, and a description of its arguments."""
-        model, positional, named = self.made(params)
+        model, positional, named = self.make_call(params)
         return lambda: model(*positional, **named), self.called_with(positional, named)
 
-    def made(self, params: Any) -> Tuple[Any, Tuple[Any, ...], Dict[str, Any]]:
+    def make_call(self, params: Any) -> Tuple[Any, Tuple[Any, ...], Dict[str, Any]]:
         """A fresh model with the positional and named arguments of one call."""
         model = self.pair.builder(self.request.framework.name)(params)
         positional, named = self.pair.arguments(params)

@@ -69,7 +69,7 @@ class Tracer:
         self.forward = {tf_graph.canonical(name) for name in forward}
         self._decide(graph, live, None)
         if self.wanted:
-            self._read()
+            self._count_runs()
         self._walk(graph, live, "", "", 1, (), None)
         if self.read:
             self.notes.append(f"{self.read} loop counts or branches were read from one run on the example input")
@@ -78,7 +78,7 @@ class Tracer:
         if dropped is not None:
             self.notes.append(dropped)
 
-    def _read(self) -> None:
+    def _count_runs(self) -> None:
         try:
             self.runs = self.run(self.wanted)
         except CannotCount as error:
@@ -96,7 +96,7 @@ class Tracer:
             runs = self._constant_runs(operation, bodies, frame)
             roles = roles_of(operation.type, len(bodies))
             if runs is None:
-                self.wanted += self._counted(operation, frame)
+                self.wanted += self._list_bodies(operation, frame)
             for role, body, times in zip(roles, bodies, runs or [1] * len(bodies)):
                 if times:
                     inner = self._frame(operation, bodies, body, role, frame)
@@ -232,7 +232,7 @@ class Tracer:
         constant = self._constant_runs(operation, bodies, frame)
         if constant is not None:
             return [calls * times for times in constant]
-        bodies_counted = self._counted(operation, frame)
+        bodies_counted = self._list_bodies(operation, frame)
         counted = [self.runs[body] for body in bodies_counted if body in self.runs]
         if len(counted) < len(bodies_counted):
             return None
@@ -245,7 +245,7 @@ class Tracer:
         return counted if sum(counted) == calls else None
 
     @staticmethod
-    def _counted(operation: Any, frame: Optional[Frame]) -> List[Body]:
+    def _list_bodies(operation: Any, frame: Optional[Frame]) -> List[Body]:
         """The bodies of a loop or a branch to count: the condition of a loop runs once more than its body, in each call."""
         steps = steps_of(operation)
         return [place_in_calls(frame, step) for step in (steps[1:] if operation.type.endswith("While") else steps)]

@@ -32,7 +32,7 @@ class Capture(adapter.Capture):
         """See Capture.trace."""
         from .trace import trace
 
-        model, positional, named = self.made(params)
+        model, positional, named = self.make_call(params)
         try:
             return trace(model, (f"called with {self.called_with(positional, named) or 'no input'}",))
         except FileError as error:

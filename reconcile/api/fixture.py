@@ -108,8 +108,8 @@ def complete_traces(found: Collected, framework: str) -> list[Trace]:
 def flops_by_layer(trace: Trace, found: Collected, convention: Convention) -> tuple[int, list[str]]:
     """The FLOPs of a trace, and a line per layer, the largest first. Raises UsageError if the work of an op is unknown."""
     load()
-    result = trace_result(trace, found.declared, Conventions(convention, {convention.name: convention}))
+    result = trace_result(trace, found.declared_layers, Conventions(convention, {convention.name: convention}))
     if not result.complete:
         raise UsageError(f"the work that runs in {trace.framework} is not known: {result.reason}")
-    layers = sorted(layer_work(trace, found.declared, convention).items(), key=lambda item: -(item[1] or 0))
+    layers = sorted(layer_work(trace, found.declared_layers, convention).items(), key=lambda item: -(item[1] or 0))
     return result.totals[convention.name], [f"  {layer}: {flops:,}" for layer, flops in layers if flops]

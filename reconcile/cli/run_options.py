@@ -62,7 +62,7 @@ class RunOptions:
         """Do something else than the run. Returns the exit code, or None to run."""
         return None
 
-    def repeated(self, call: RunCall) -> list[str]:
+    def repeat_options(self, call: RunCall) -> list[str]:
         """The words that repeat these options in the command that a report shows."""
         return []
 
@@ -136,7 +136,7 @@ class AddedOptions:
         prepared = []
         for each, parameters in self.products:
             own = each.prepare(replace(call, given={p.name or "": call.given[p.name or ""] for p in parameters}))
-            call = replace(call, request=own.request, words=(*call.words, *each.repeated(own)))
+            call = replace(call, request=own.request, words=(*call.words, *each.repeat_options(own)))
             prepared.append((each, own))
         return call, [(each, replace(own, request=call.request, words=call.words)) for each, own in prepared]
 

@@ -252,7 +252,7 @@ class Statement:
     residuals: tuple[Residual, ...]
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether the statement leads from one total to the other; if not, ``state`` and ``reason`` say why."""
         return None not in (self.from_total, self.to_total, self.residual)
 

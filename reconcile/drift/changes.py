@@ -101,7 +101,7 @@ class CounterDrift:
         return bool(steps) and steps <= WORK and not otherwise
 
     @property
-    def moved(self) -> bool:
+    def has_moved(self) -> bool:
         """Whether anything but names differs."""
         return bool(self.changes or self.causes) or self.totals[0] != self.totals[1] or self.units[0] != self.units[1]
 
@@ -128,7 +128,7 @@ class TraceDrift:
         return trace_name(self.framework)
 
     @property
-    def moved(self) -> bool:
+    def has_moved(self) -> bool:
         """Whether the work that runs differs."""
         return bool(self.changes)
 
@@ -145,9 +145,9 @@ class Drift:
     notes: tuple[str, ...]
 
     @property
-    def moved(self) -> bool:
+    def has_moved(self) -> bool:
         """Whether a ledger or a trace moved."""
-        return any(c.moved for c in self.counters) or any(t.moved for t in self.traces)
+        return any(c.has_moved for c in self.counters) or any(t.has_moved for t in self.traces)
 
     @property
     def versions(self) -> tuple[dict[str, str], dict[str, str]]:
@@ -160,6 +160,6 @@ class Drift:
         return dict(sorted(before.items())), dict(sorted(after.items()))
 
     @property
-    def renamed(self) -> int:
+    def renamed_nodes(self) -> int:
         """How many nodes have a new name."""
         return sum(len(t.renamed) for t in self.traces) + sum(len(c.renamed) for c in self.counters)

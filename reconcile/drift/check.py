@@ -49,7 +49,7 @@ class Checked:
         """0 unchanged or accepted, 1 moved, 3 something failed to run."""
         if self.written:
             return EXIT_OK
-        if self.drift is not None and self.drift.moved:
+        if self.drift is not None and self.drift.has_moved:
             return EXIT_UNEXPLAINED
         return EXIT_FAILED if self.failed or (self.drift is not None and self.drift.failed) else EXIT_OK
 
@@ -191,4 +191,5 @@ def _is_unchanged(old: Baseline, drift: Drift, collected: Collected) -> bool:
     same_meta = all(
         old.collected.meta[k] == json.loads(json.dumps(collected.meta[k])) for k in ("params", "layers", "source")
     )
-    return not (drift.moved or drift.renamed) and same_counters and same_meta and old.versions == versions(collected)
+    same_versions = old.versions == versions(collected)
+    return not (drift.has_moved or drift.renamed_nodes) and same_counters and same_meta and same_versions

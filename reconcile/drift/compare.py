@@ -35,7 +35,7 @@ _COUNT = re.compile(r"_([0-9]+)(?![^.])")
 def compare(old: Collected, new: Collected, convention: Convention = MATMUL) -> Drift:
     """Compare a newer take of a model with an older one. Runs nothing."""
     load()
-    aligns = old.declared, _align_newer(old, new)
+    aligns = old.declared_layers, _align_newer(old, new)
     before, after = _traces(old), _traces(new)
     failed = [t for t in new.traces if isinstance(t, Missing) and t.framework in before]
     traces = [_trace(before[f], after[f], aligns, convention) for f in after if f in before]
@@ -63,7 +63,7 @@ def _traces(collected: Collected) -> dict[str, Trace]:
 def _align_newer(old: Collected, new: Collected) -> Alignment:
     """The newer take's rows. Layers whose numbers moved on alone have the rows of the older take, in order: Keras numbers those
     without a name over all models of a process, so that ``add`` is ``add_1`` in the next test."""
-    was, now = old.declared, new.declared
+    was, now = old.declared_layers, new.declared_layers
     before, after = _group_by_words(old), _group_by_words(new)
     for series in before.keys() & after.keys():
         if before[series] != after[series] and len(before[series]) == len(after[series]):

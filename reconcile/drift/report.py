@@ -23,9 +23,9 @@ SHOWN = 3
 def verdict(drift: Drift, against: str) -> str:
     """One line: either nothing moved, or these counters and traces did, at these layers."""
     model = drift.model or "the ledger"
-    if not drift.moved and not drift.failed:
+    if not drift.has_moved and not drift.failed:
         compared = [format_count(len(drift.counters), "counter"), format_count(len(drift.traces), "trace")]
-        renamed = f"; {format_count(drift.renamed, 'node')} renamed" if drift.renamed else ""
+        renamed = f"; {format_count(drift.renamed_nodes, 'node')} renamed" if drift.renamed_nodes else ""
         upgraded = "; ".join(_versions(*drift.versions))
         upgraded = f"; {upgraded}" if upgraded else ""
         noted = "".join(f"; {note}" for note in _notes(drift))
@@ -33,9 +33,9 @@ def verdict(drift: Drift, against: str) -> str:
     parts = []
     once = work_changes.traces_in_flops(drift)
     parts += work_changes.change_sentences(drift)
-    others, traces = work_changes.other_counters(drift), (t for t in drift.traces if t.moved and t not in once)
+    others, traces = work_changes.other_counters(drift), (t for t in drift.traces if t.has_moved and t not in once)
     rest = replace(drift, counters=tuple(others), traces=tuple(traces))
-    if rest.moved:
+    if rest.has_moved:
         names = [c.counter for c in rest.counters] + [t.name for t in rest.traces]
         layers = ", ".join(_layers(rest)) or "no layer of its own"
         parts.append(f"{', '.join(names)} moved, at {layers}")
@@ -45,7 +45,7 @@ def verdict(drift: Drift, against: str) -> str:
 
 def details(drift: Drift, *, verbose: bool = False) -> list[str]:
     """All changes, from which version to which, and why. Empty if nothing moved, unless ``verbose``."""
-    lines = list(_versions(*drift.versions)) if drift.moved or verbose else []
+    lines = list(_versions(*drift.versions)) if drift.has_moved or verbose else []
     for missing in drift.failed:
         lines.append(f"{missing.name} ({missing.framework}): {missing.state.value}: {missing.reason}")
     once, others = work_changes.traces_in_flops(drift), work_changes.other_counters(drift)
@@ -53,17 +53,17 @@ def details(drift: Drift, *, verbose: bool = False) -> list[str]:
     for trace in drift.traces:
         if trace in once:
             lines += ["", *work_changes.layer_lines(trace, drift.convention, verbose=verbose)]
-        if trace.moved and (verbose or trace not in once):
+        if trace.has_moved and (verbose or trace not in once):
             lines += ["", *_trace(trace, verbose)]
     if same and not verbose:
         lines.append(f"{', '.join(same)}: the same change, and no other")
     for counter in drift.counters:
-        if counter.moved and (verbose or counter in others):
+        if counter.has_moved and (verbose or counter in others):
             lines += ["", *_counter(counter, drift.convention, verbose)]
-    if drift.moved or verbose:
+    if drift.has_moved or verbose:
         lines += ["", *(f"note: {note}" for note in _notes(drift))]
-    if drift.moved and drift.renamed and not verbose:
-        lines.append(f"note: {format_count(drift.renamed, 'node')} renamed (named with --verbose)")
+    if drift.has_moved and drift.renamed_nodes and not verbose:
+        lines.append(f"note: {format_count(drift.renamed_nodes, 'node')} renamed (named with --verbose)")
     if verbose:
         pairs = [p for t in drift.traces for p in t.renamed] + [p for c in drift.counters for p in c.renamed]
         lines += [f"note: renamed: {old} is {new} now" for old, new in dict.fromkeys(pairs)]
@@ -106,7 +106,7 @@ def describe_totals(drift: Drift, against: str, percent: float) -> tuple[list[st
     older one, or in a changed trace that has no total."""
     limit = Fraction(str(percent)) / 100
     totals = {t.name: t.totals for t in drift.traces} | {c.counter: c.normalised for c in drift.counters}
-    unknown = {t.name: "changed" if t.moved else "as before" for t in drift.traces if not any(t.totals)}
+    unknown = {t.name: "changed" if t.has_moved else "as before" for t in drift.traces if not any(t.totals)}
     far = [name for name, (a, b) in totals.items() if abs(b - a) > limit * a or unknown.get(name) == "changed"]
     cells = [
         (name, "?", "?", unknown[name]) if name in unknown else (name, *work_changes.amount_cells(*sides))

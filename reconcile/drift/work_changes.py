@@ -24,19 +24,19 @@ LAYERS = 20
 
 def traces_in_flops(drift: Drift) -> list[TraceDrift]:
     """The traces whose change is known in FLOPs under the convention."""
-    return [trace for trace in drift.traces if trace.moved and trace.layers]
+    return [trace for trace in drift.traces if trace.has_moved and trace.layers]
 
 
 def other_counters(drift: Drift) -> list[CounterDrift]:
     """The counters that changed, and not by that change of the model alone."""
     followed = {trace.framework for trace in traces_in_flops(drift)}
-    return [c for c in drift.counters if c.moved and not (c.follows and c.framework in followed)]
+    return [c for c in drift.counters if c.has_moved and not (c.follows and c.framework in followed)]
 
 
 def following_counters(drift: Drift) -> list[str]:
     """The names of the counters that count that change and nothing else."""
     others = other_counters(drift)
-    return [c.counter for c in drift.counters if c.moved and c not in others]
+    return [c.counter for c in drift.counters if c.has_moved and c not in others]
 
 
 def change_sentences(drift: Drift) -> list[str]:

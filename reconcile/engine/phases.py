@@ -46,7 +46,7 @@ class PhaseRow:
         return sum(self.flops.values())
 
     @property
-    def recomputed(self) -> int:
+    def recomputed_flops(self) -> int:
         """FLOPs of recomputation (activation checkpointing)."""
         return self.flops.get(RECOMPUTATION, 0)
 
@@ -58,7 +58,7 @@ class PhaseRow:
     @property
     def hfu_flops(self) -> int:
         """FLOPs of these with recomputation: the numerator of HFU."""
-        return self.mfu_flops + self.recomputed
+        return self.mfu_flops + self.recomputed_flops
 
     @property
     def other_phases(self) -> dict[str, int]:

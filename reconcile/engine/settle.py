@@ -46,7 +46,7 @@ class Collected:
     ledgers: tuple[Ledger | Missing, ...]
 
     @property
-    def declared(self) -> Alignment:
+    def declared_layers(self) -> Alignment:
         """Which layers belong together, as the pair declares it."""
         return Alignment(list(map(Layer.from_list, self.meta["layers"])))
 
@@ -101,7 +101,7 @@ def packages_not_installed(note: str) -> list[str]:
 def _align_traces(collected: Collected, mapping: Path | None) -> tuple[Alignment, tuple[Match, ...]]:
     """How layers become rows: this depends on no convention, and of a training step only on the forward pass."""
     if collected.meta["layers"] and mapping is None:
-        return collected.declared, ()
+        return collected.declared_layers, ()
     from ..align.automatic import alignment
 
     declared = list(map(Layer.from_list, collected.meta["layers"]))

@@ -160,7 +160,7 @@ def _neighbours(takes: Sequence[tuple[Environment, Collected]], convention: Conv
     chains: dict[str, list[End]] = {}
     align = Alignment([])
     for environment, collected in takes:
-        align = collected.declared
+        align = collected.declared_layers
         traces = {t.framework: t for t in collected.traces if isinstance(t, Trace)}
         for ledger in collected.ledgers:
             if isinstance(ledger, Ledger) and ledger.framework in traces:

@@ -178,7 +178,7 @@ def default_statement(result: Answer) -> Statement | None:
     own = sorted(result.verdict.counters, key=lambda each: each.ledger.counter not in leaders)
     statements = [first, *(each.statement for each in own), *result.statements]
     candidates = [s for s in statements if s is not None]
-    ranked = [s for s in candidates if s.closed] or [s for s in candidates if s.from_total is not None] or candidates
+    ranked = [s for s in candidates if s.is_closed] or [s for s in candidates if s.from_total is not None] or candidates
     return ranked[0] if ranked else None
 
 
@@ -371,11 +371,11 @@ def utilisation_sentence(row: PhaseRow, steps: int) -> str:
     of = {0: "in all, and no optimizer stepped", 1: "per step"}.get(steps, f"of {number(steps)} steps together")
     beside = " and ".join(f"{phase} {number(flops)}" for phase, flops in row.other_phases.items())
     beside = f"; beside them {beside}" if beside else ""
-    if not row.recomputed:
+    if not row.recomputed_flops:
         return f"for MFU and HFU: {number(row.mfu_flops)} FLOPs {of}; nothing is computed again{beside}"
     return (
         f"for MFU: {number(row.mfu_flops)} FLOPs {of}, without what is computed again; for HFU: {number(row.hfu_flops)}, "
-        f"of them {number(row.recomputed)} computed again{beside}"
+        f"of them {number(row.recomputed_flops)} computed again{beside}"
     )
 
 

@@ -34,7 +34,7 @@ def test_what_is_saved_is_what_was_found(path: Path) -> None:
     assert held.collected.traces == take().traces
     assert held.collected.ledgers == take().ledgers
     assert held.versions == {"thop": NEW, "torch": "2.0.0"}
-    assert not compare(held.collected, take()).moved
+    assert not compare(held.collected, take()).has_moved
 
 
 def test_what_could_not_be_read_again_is_not_saved(path: Path) -> None:

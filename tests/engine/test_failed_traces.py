@@ -104,4 +104,4 @@ def test_a_blocked_statement_shows_its_sentence_and_no_residual() -> None:
 def test_the_statement_shown_first_is_one_that_closes(failing: tuple[str, ...]) -> None:
     chosen = default_statement(settled(failing))
     assert chosen is not None
-    assert chosen.closed is (len(failing) == 1)
+    assert chosen.is_closed is (len(failing) == 1)

@@ -26,7 +26,7 @@ def collected(request, collecting):
 
 
 def _parts(collected):
-    align = collected.declared
+    align = collected.declared_layers
     traces = {t.framework: t for t in collected.traces}
     return align, [(ledger, traces[ledger.framework]) for ledger in collected.ledgers]
 

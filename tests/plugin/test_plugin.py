@@ -194,7 +194,7 @@ def net():
 
 def test_call(flops):
     drift = flops.check(net(), torch.ones(1, 3, 16, 16))
-    assert drift is None or not drift.moved
+    assert drift is None or not drift.has_moved
 
 def test_step(flops):
     flops.check(net(), "1,3,16,16", name="again", pass_="training", counters=("flop_counter",))

@@ -110,7 +110,7 @@ def test_tensorflow_runs_one_product_more_per_gate_step(collected):
 
 def test_between_two_runs_it_is_the_statement_of_one(collected):
     """What a matrix shows of two environments, of counters whose traces are here those of one run."""
-    align = collected.declared
+    align = collected.declared_layers
     traces = {trace.framework: trace for trace in collected.traces}
     for convention in BUILT_IN.values():
         result = settle(collected, Conventions(convention))

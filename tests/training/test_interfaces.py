@@ -160,7 +160,7 @@ def test_a_baseline_is_of_one_pass_and_optimizer(tmp_path):
                     check(request, tmp_path, path=path)
                 with pytest.raises(UsageError, match="two different amounts of work"):
                     checking.compare_files(paths[name], path, RunRequest())
-    assert not checking.compare_files(paths["sgd"], paths["sgd"], RunRequest()).moved
+    assert not checking.compare_files(paths["sgd"], paths["sgd"], RunRequest()).has_moved
 
 
 def test_the_plugin_keeps_the_passes_apart(tmp_path):

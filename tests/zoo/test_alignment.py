@@ -54,7 +54,7 @@ def macs(trace: Trace) -> dict[str, int]:
 def test_with_their_names_every_product_finds_its_partner(taken: Collected) -> None:
     tf, torch = traces(taken)
     rows = align_layers(tf, torch)
-    assert not wrong(rows, taken.declared, {})
+    assert not wrong(rows, taken.declared_layers, {})
     lone = [row for row in rows if not row.by]
     assert not [row for row in lone for t in (tf, torch) for p in row.paths[t.framework] if macs(t)[p]]
 
@@ -67,4 +67,4 @@ def test_without_names_nothing_is_taken_for_something_else(taken: Collected) -> 
         ops=tuple(op._replace(layer=new[op.layer]) for op in torch.ops), layers=tuple(new[p] for p in torch.layers)
     )
     was = {renamed: path for path, renamed in new.items()}
-    assert not wrong(align_layers(tf, blind), taken.declared, was)
+    assert not wrong(align_layers(tf, blind), taken.declared_layers, was)

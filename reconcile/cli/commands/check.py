@@ -175,7 +175,7 @@ def compare(
     if not quiet:
         for line in details(drift, verbose=verbose):
             say(line)
-    ctx.exit(EXIT_UNEXPLAINED if drift.moved or drift.failed else EXIT_OK)
+    ctx.exit(EXIT_UNEXPLAINED if drift.has_moved or drift.failed else EXIT_OK)
 
 
 def _only(ctx: click.Context, allowed: Collection[str]) -> None:

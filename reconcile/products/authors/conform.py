@@ -199,7 +199,7 @@ def _find_unfounded_amount(result: Answer, collected: Collected) -> str:
 
 def _find_fitted_entry(collected: Collected, ledger: Ledger, trace: Trace) -> str:
     """The first entry whose reported number an explanation depends on; '' if there is none."""
-    align = collected.declared
+    align = collected.declared_layers
     before = reconcile_ledger(ledger, trace, align, MATMUL)
     step = max(1, len(ledger.entries) // ENTRIES)
     for index in range(0, len(ledger.entries), step):

@@ -142,7 +142,7 @@ def run_alone(counter: Counter, case: str, take: Collect = collect, batch: int =
 def layer_result(result: Answer, counter: str, reported: int, layer: str | None = None) -> LayerResult:
     """What a run shows of a counter: of the whole model, or of one layer. Raises UsageError if the run does not compare them."""
     statement = next((s for s in result.statements if counter in (s.from_, s.to)), None)
-    if statement is None or not statement.closed:
+    if statement is None or not statement.is_closed:
         reason = statement.reason if statement else "no work was traced"
         raise UsageError(f"{counter} cannot be compared with the work that ran: {reason.rstrip('.')}.")
     record = known_counters()[counter]

@@ -63,8 +63,8 @@ def format_junit(done: Checked, convention: Convention) -> str:
     moved: dict[str, Drift] = {}
     if done.drift is not None and not done.written:
         nothing = replace(done.drift, counters=(), traces=(), failed=(), notes=())
-        moved |= {t.name: replace(nothing, traces=(t,)) for t in done.drift.traces if t.moved}
-        moved |= {c.counter: replace(nothing, counters=(c,)) for c in done.drift.counters if c.moved}
+        moved |= {t.name: replace(nothing, traces=(t,)) for t in done.drift.traces if t.has_moved}
+        moved |= {c.counter: replace(nothing, counters=(c,)) for c in done.drift.counters if c.has_moved}
     failed = {missing.name: missing.reason for missing in (*done.failed, *(done.drift.failed if done.drift else ()))}
     suite = ElementTree.Element("testsuite", name="reconcile check")
     for name in dict.fromkeys((*_totals(done, convention), *moved, *failed)):
@@ -85,6 +85,6 @@ def _totals(done: Checked, convention: Convention) -> dict[str, int]:
     """FLOPs of the work that ran and of each counter, by name, where they are known."""
     load()
     found, asked = done.collected, Conventions(convention, {convention.name: convention})
-    traces = {t.framework: trace_result(t, found.declared, asked) for t in found.traces if isinstance(t, Trace)}
+    traces = {t.framework: trace_result(t, found.declared_layers, asked) for t in found.traces if isinstance(t, Trace)}
     totals = {trace_name(name): t.totals[convention.name] for name, t in traces.items() if t.complete}
     return totals | {x.counter: x.total * flops_per_unit(x.unit) for x in found.ledgers if isinstance(x, Ledger)}

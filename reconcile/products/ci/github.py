@@ -40,7 +40,7 @@ def comment(done: Checked, remarks: Sequence[str], remedy: str = "") -> str:
     """The comment, in GitHub's Markdown; ``remarks`` are sentences for its end, ``remedy`` the command that accepts all of it."""
     drift, mark = done.drift, "✅" if done.exit_code == 0 else "❌"
     blocks: list[Block] = [Text((f"{mark} ", strong(_verdict(done))))]
-    if drift is not None and drift.moved:
+    if drift is not None and drift.has_moved:
         for trace in work_changes.traces_in_flops(drift):
             table = tabulate("layer|before>|after>|change>|what changed", work_changes.layer_rows(trace))
             blocks += [Text(f"The work that runs ({trace.name}), in FLOPs:"), table]

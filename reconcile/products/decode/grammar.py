@@ -41,7 +41,7 @@ class Source:
     @property
     def align(self) -> Alignment:
         """The layer names of the pair in this data."""
-        return self.collected.declared
+        return self.collected.declared_layers
 
     @property
     def batch(self) -> int:

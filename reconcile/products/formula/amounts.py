@@ -64,7 +64,7 @@ def _to_the_work(statement: Statement) -> bool:
     traces = {record.trace for record in frameworks().values()}
     counter = known_counters().get(statement.from_)
     own = frameworks()[counter.framework].trace if counter is not None else None
-    return statement.closed and statement.to in (traces if statement.from_ in traces else {own})
+    return statement.is_closed and statement.to in (traces if statement.from_ in traces else {own})
 
 
 def _causes(statement: Statement) -> Mapping[str, Amounts]:

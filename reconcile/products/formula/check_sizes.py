@@ -32,7 +32,7 @@ Part = tuple[str, str, str]
 def scan(runs: Runs, done: Fit) -> Fit:
     """The fit, checked at the other points, too: a count that misses its polynomial there has none. Raises UsageError if the
     model does not run at one."""
-    traced = runs.traced(dict.fromkeys([*done.table.points, *points(runs.variables, done.table.points)]))
+    traced = runs.trace_points(dict.fromkeys([*done.table.points, *points(runs.variables, done.table.points)]))
     ran = Table(traced)
     missed = [
         at

@@ -53,7 +53,7 @@ class Runs:
             self.by_point.update(zip(new, self.run(new, True), strict=True))
         return Table({at: result for at, (_, result) in self.by_point.items()})
 
-    def traced(self, points: Iterable[At]) -> dict[At, Answer]:
+    def trace_points(self, points: Iterable[At]) -> dict[At, Answer]:
         """What runs at these points, without any counter. Raises UsageError if the model does not run."""
         wanted = list(dict.fromkeys(points))
         new = [at for at in wanted if at not in self.by_point and at not in self.without_counters]

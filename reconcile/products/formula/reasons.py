@@ -163,7 +163,7 @@ class Reasons:
             [(*base[:i], v.values[step], *base[i + 1 :]) for step in self._steps(len(v.values))]
             for i, v in enumerate(self.runs.variables)
         ]
-        runs = self.runs.traced(at for line in lines for at in line)
+        runs = self.runs.trace_points(at for line in lines for at in line)
         return [Table({at: runs[at] for at in line}) for line in lines]
 
     def _steps(self, count: int) -> Sequence[int]:

@@ -24,8 +24,10 @@ HEADS = (
 def summary(found: Witness) -> str:
     """The last line: how much of the trace the GPU bears witness to."""
     whole = sum(row.trace for row in found.rows)
-    lacks = [row for row in found.rows if not row.witnessed]
-    share = f"{number(found.witnessed)} of {number(whole)} FLOP of products are witnessed by the GPU's own counters"
+    lacks = [row for row in found.rows if not row.is_witnessed]
+    share = (
+        f"{number(found.witnessed_flops)} of {number(whole)} FLOP of products are witnessed by the GPU's own counters"
+    )
     if found.exit_code == 0:
         return f"{share}: every product, kernel by kernel."
     ran = (
@@ -33,7 +35,7 @@ def summary(found: Witness) -> str:
         if found.foreign
         else ""
     )
-    part = f" ({percent(found.witnessed, whole)})" if whole else ""
+    part = f" ({percent(found.witnessed_flops, whole)})" if whole else ""
     return f"{share}{part}; {len(lacks)} operators are not{ran}."
 
 
@@ -107,7 +109,7 @@ def to_dict(found: Witness, model: str) -> dict[str, Any]:
         "exit_code": found.exit_code,
         "summary": summary(found),
         "launches": found.kernels,
-        "witnessed": found.witnessed,
+        "witnessed": found.witnessed_flops,
         "operators": [
             {
                 **fields_of(row, "layer op calls gpu trace kernels"),

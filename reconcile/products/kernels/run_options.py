@@ -70,7 +70,7 @@ class KernelOptions(RunOptions):
         request = add_witnesses(call.request) if witness else call.request
         return replace(call, request=request, given={**call.given, "counted": counted})
 
-    def repeated(self, call: RunCall) -> list[str]:
+    def repeat_options(self, call: RunCall) -> list[str]:
         """See RunOptions. The file of ``--ncu`` changes no report of the run itself."""
         return ["--witness"] if call.given.get("witness") else []
 

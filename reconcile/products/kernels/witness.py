@@ -59,7 +59,7 @@ class Row:
     reason: str
 
     @property
-    def witnessed(self) -> bool:
+    def is_witnessed(self) -> bool:
         """Whether the GPU's count leads to the trace's without a residual."""
         return self.residual == 0 and bool(self.kernels)
 
@@ -75,9 +75,9 @@ class Witness:
     statement: Statement
 
     @property
-    def witnessed(self) -> int:
+    def witnessed_flops(self) -> int:
         """FLOPs of the trace whose rows are witnessed."""
-        return sum(row.trace for row in self.rows if row.witnessed)
+        return sum(row.trace for row in self.rows if row.is_witnessed)
 
     @property
     def exit_code(self) -> int:

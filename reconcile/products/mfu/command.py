@@ -134,7 +134,7 @@ def _other(word: str, more: tuple[str, ...], formats: str) -> int:
 
         result = compare_files(*files)
         _print(result.describe(), result.data() if formats == "json" else "")
-        return EXIT_OK if result.closed else EXIT_UNEXPLAINED
+        return EXIT_OK if result.is_closed else EXIT_UNEXPLAINED
     if word == PEAKS:
         _print(peaks_report.describe_peaks(" ".join(more)))
     elif files:

@@ -56,7 +56,7 @@ class Compared:
     remainder: tuple[Fraction, Fraction]
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether the remainder is 1."""
         low, high = self.remainder
         return low <= 1 <= high
@@ -91,9 +91,9 @@ class Compared:
         ]
         what = "rate" if self.first.rate or self.second.rate else ANY
         answer = f"The {what} of {self.second.name} is {number(self.product)} times that of {self.first.name}"
-        answer += "." if self.closed else " by these factors, and not by what is claimed."
+        answer += "." if self.is_closed else " by these factors, and not by what is claimed."
         title = f"From {self.first.name} to {self.second.name}"
-        return Document(title, answer, (tabulate_factors(rows),), self.closed)
+        return Document(title, answer, (tabulate_factors(rows),), self.is_closed)
 
     def data(self) -> str:
         """The same as JSON, exact numbers as strings; null for a utilisation that is not known."""
@@ -103,7 +103,7 @@ class Compared:
             "schema": 1,
             "from": {"name": self.first.name, "mfu": ends[0]},
             "to": {"name": self.second.name, "mfu": ends[1]},
-            "state": "explained" if self.closed else "not explained",
+            "state": "explained" if self.is_closed else "not explained",
             "factors": [{"factor": str(factor), "reading": reading} for factor, reading in self.factors],
             "remainder": {"low": str(low), "high": str(high)},
         }

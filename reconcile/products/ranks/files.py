@@ -47,7 +47,7 @@ class Together:
     reports: Mapping[int, Mapping[str, Any]]
 
     @property
-    def missing(self) -> tuple[int, ...]:
+    def missing_ranks(self) -> tuple[int, ...]:
         """The ranks that left no report."""
         return tuple(rank for rank in range(self.world) if rank not in self.reports)
 
@@ -58,7 +58,7 @@ class Together:
         return {run_of[ranks[0]]: tuple(ranks) for ranks in group_same(sorted(run_of), run_of.get)}
 
     @property
-    def mixed(self) -> bool:
+    def is_mixed(self) -> bool:
         """Whether the reports may be of several runs."""
         return len(self.runs) > 1 or "" in self.runs
 
@@ -87,7 +87,7 @@ class Together:
     def sum(self) -> dict[str, int]:
         """What all ranks ran, without the conventions under which one is withheld; empty while one is missing or may be of
         another run."""
-        if self.missing or self.mixed:
+        if self.missing_ranks or self.is_mixed:
             return {}
         known = [self.totals(rank) for rank in self.reports]
         return {name: sum(each[name] for each in known) for name in known[0] if all(name in each for each in known)}
@@ -128,7 +128,7 @@ def read_reports(folder: Path) -> Together:
 
 def describe_missing(together: Together) -> str:
     """A sentence that names the ranks that are not there; ''."""
-    ranks = together.missing
+    ranks = together.missing_ranks
     if not ranks:
         return ""
     some = _some(ranks)
@@ -164,7 +164,7 @@ def to_dict(together: Together) -> dict[str, Any]:
         "convention": together.convention,
         "world": together.world,
         "exit_code": together.exit_code,
-        "missing": list(together.missing),
+        "missing": list(together.missing_ranks),
         "runs": [list(ranks) for ranks in together.runs.values()],
         "ranks": [
             {"ranks": list(ranks), "totals": together.totals(ranks[0]), "counters": together.counters(ranks[0])}

@@ -128,7 +128,7 @@ def describe_counters(found: Together) -> Iterator[str]:
 
 def sum_of(found: Together) -> str:
     """The last line of ``reconcile ranks``: the sum of the reports, or why there is none."""
-    if found.missing or found.mixed:
+    if found.missing_ranks or found.is_mixed:
         return " ".join(filter(None, (describe_missing(found), describe_mixed(found))))
     if found.convention not in found.sum:
         return "Withheld: the number of a rank is not known, so there is no sum."

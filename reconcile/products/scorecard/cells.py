@@ -158,7 +158,7 @@ def cells(collected: Collected, counter: str, layers: Sequence[str]) -> dict[str
     trace = traces[record.framework]
     if isinstance(trace, Missing):
         return dict.fromkeys(layers, Cell(Verdict.OPEN, reason=f"there is no trace: {trace.reason}"))
-    align = collected.declared
+    align = collected.declared_layers
     work = layer_work(trace, align, MATMUL)
     reconciled = reconcile_ledger(record, trace, align, MATMUL)
     why = {residual.layer: residual.reason for residual in reversed(reconciled.residuals)}

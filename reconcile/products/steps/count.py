@@ -207,7 +207,7 @@ class Step(Found):
         from ...adapters.shared.refusal import FactoryError
         from .against_formulas import Against, explain_beside, statements
 
-        def recorded() -> Any:
+        def record_model() -> Any:
             try:
                 return self.context.recorded_model(tokens)
             except FactoryError as error:
@@ -217,8 +217,10 @@ class Step(Found):
             raise UsageError('name a formula, such as against("formula:6n"): `reconcile explain counters` lists them.')
         names = [each for each in formulas if isinstance(each, str)]
         functions = [each for each in formulas if not isinstance(each, str)]
-        answer = self._settle(statements(self.collected, recorded, names))
-        return Against(answer, explain_beside(self.collected, answer, recorded(), functions, per) if functions else ())
+        answer = self._settle(statements(self.collected, record_model, names))
+        return Against(
+            answer, explain_beside(self.collected, answer, record_model(), functions, per) if functions else ()
+        )
 
 
 def collect_step(

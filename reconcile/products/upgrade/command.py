@@ -104,7 +104,7 @@ def upgrade(
             say(f"{step}: nothing to compare: {done.failed}")
             continue
         stopped = [missing for missing in done.drift.failed if missing.state is State.NOT_COMPARABLE]
-        moved += done.drift.moved or bool(stopped)
+        moved += done.drift.has_moved or bool(stopped)
         failed += len(stopped) < len(done.drift.failed)
         for missing in done.absent:
             failed += missing.state is not State.SKIPPED or missing.name in asked_for

@@ -55,7 +55,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _rows(block: Statement) -> list[tuple[Inline, ...]]:
-    closed = block.statement.closed
+    closed = block.statement.is_closed
     return list(statement_rows(block.statement, block.layers, most=block.most)) if closed else []
 
 

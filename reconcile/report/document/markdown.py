@@ -116,7 +116,7 @@ def _lay_table(columns: Sequence[Column], rows: Iterable[Sequence[Inline]], empt
 def render_statement(block: Statement, brief: bool = False, most: int | None = None) -> str:
     """The statement as a table with a sentence on its totals, or why it has no amounts; see :func:`statement_rows`."""
     statement = block.statement
-    if not statement.closed:
+    if not statement.is_closed:
         return markdown(why_open(statement))
     totals = f"{markdown(block.totals)}\n\n" if block.totals else ""
     return totals + _lay_table(STATEMENT, statement_rows(statement, block.layers, brief, most), " ")

@@ -163,7 +163,7 @@ class _Books:
             "between": [{"ends": [i, j], **held} for i, j, held in known],
             "open": self._list_ends_without_statement(
                 view,
-                {s.from_ for s in bridges if s is not None and s.closed},
+                {s.from_ for s in bridges if s is not None and s.is_closed},
                 {frozenset((view.traces[i].framework, view.traces[j].framework)) for i, j, _ in known},
             ),
             "work": [self._work_by_layer(view, t) for t in view.traces],
@@ -177,7 +177,7 @@ class _Books:
         return [None if flops is None else json_integer(flops) for flops in known]
 
     def _statement_table(self, statement: Statement | None) -> dict[str, Any] | None:
-        if statement is None or statement.from_total is None or statement.to_total is None or not statement.closed:
+        if statement is None or statement.from_total is None or statement.to_total is None or not statement.is_closed:
             return None
         lines = statement.adjustments
         return {

@@ -63,7 +63,7 @@ class Capture(adapter.Capture):
     def _arrays(self, params):
         import numpy
 
-        model, positional, named = self.made(params)
+        model, positional, named = self.make_call(params)
         ones = (numpy.ones(leaf.shape, str(leaf.dtype)) for leaf in nested.leaves((positional, named), adapter.is_leaf))
         return (model, *nested.fill_leaves((positional, named), adapter.is_leaf, ones))
 

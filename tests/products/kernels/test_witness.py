@@ -24,7 +24,7 @@ def test_every_product_of_a_model_is_witnessed(name: str) -> None:
     found = witness(*model(name))
     assert [row.reason for row in (*found.rows, *found.foreign) if row.residual] == []
     assert found.exit_code == 0
-    assert found.witnessed == sum(2 * row.work.mac for row in found.trace.rows)
+    assert found.witnessed_flops == sum(2 * row.work.mac for row in found.trace.rows)
     assert found.statement.from_total == sum(row.gpu for row in found.rows)
 
 
@@ -175,6 +175,6 @@ def test_a_product_that_no_kernel_ran_is_not_witnessed() -> None:
     honest, counted = model("blocks")
     without = tuple(one for one in counted if not any(each.sizes[:1] == ((1024,),) for each in one.launch.ranges))
     found = witness(honest, without)
-    (left,) = [row for row in found.rows if not row.witnessed]
+    (left,) = [row for row in found.rows if not row.is_witnessed]
     assert (left.layer, left.gpu, left.residual) == ("up", 0, 2 * 768 * 256 * 1024)
     assert "not witnessed" in left.reason

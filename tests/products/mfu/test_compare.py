@@ -44,13 +44,13 @@ def test_the_factors_are_the_quotient(
         product *= factor
     a, b = Fraction(tokens * work, devices * 7 * 10**12), Fraction(other * more, peak * 10**12)
     assert product == b / a
-    assert found.closed
+    assert found.is_closed
 
 
 def test_a_claim_that_is_not_the_quotient_leaves_a_remainder(tmp_path: Path) -> None:
     rate = 'device = "A100 SXM4 80GB"\nflops_per_second = "156.0T"\n'
     found = of(tmp_path, f'{rate}claimed = "50.0%"\n', f'{rate}claimed = "40.0%"\n')
-    assert not found.closed
+    assert not found.is_closed
     content = json.loads(found.data())
     assert content["state"] == "not explained"
     assert Fraction(content["remainder"]["low"]) < Fraction(4, 5) < Fraction(content["remainder"]["high"])
@@ -62,7 +62,11 @@ A100, TF32 = 'device = "A100 SXM4 80GB"\n', 'device = "A100 SXM4 80GB"\ndtype = 
 def test_a_thread_without_a_rate_is_a_quotient(tmp_path: Path) -> None:
     """156 of TF32 to 312: no utilisation is made up."""
     found = of(tmp_path, TF32, A100)
-    assert ([factor for factor, _ in found.factors], found.closed, found.ends) == ([Fraction(1, 2)], True, (None, None))
+    assert ([factor for factor, _ in found.factors], found.is_closed, found.ends) == (
+        [Fraction(1, 2)],
+        True,
+        (None, None),
+    )
     assert rows_of(found)[-2] == ("1/2 MFU", "b")
     assert json.loads(found.data())["to"]["mfu"] is None
 
@@ -77,8 +81,8 @@ def test_two_claims_need_no_peak(tmp_path: Path) -> None:
     found = of(
         tmp_path, 'claimed = "35%"\nflops_per_token = 7707586560\n', 'claimed = "33.2%"\nflops_per_token = 7314370560\n'
     )
-    assert found.closed
-    assert not of(tmp_path, 'claimed = "35%"\n', 'claimed = "33.2%"\n').closed
+    assert found.is_closed
+    assert not of(tmp_path, 'claimed = "35%"\n', 'claimed = "33.2%"\n').is_closed
 
 
 @pytest.mark.parametrize(

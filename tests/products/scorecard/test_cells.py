@@ -133,7 +133,7 @@ def again() -> list[Any]:
 
 def cells_that_add_up(collected: Collected) -> Iterator[tuple[str, str, Cell]]:
     """Each counter's cell of each layer, after its sum was compared with what the counter reports there."""
-    align = collected.declared
+    align = collected.declared_layers
     traces = {trace.framework: trace for trace in collected.traces}
     for ledger in collected.ledgers:
         assert isinstance(ledger, Ledger)

@@ -112,7 +112,7 @@ class _Scope:
         self.around, self.values, self.made_by = around, values, region.made_by
 
 
-def _carried(op: Operation) -> dict[str, str]:
+def _list_carried(op: Operation) -> dict[str, str]:
     """What a loop hands on from turn to turn, and what that is at first."""
     return dict(re.findall(r"(%\w+) = (%[\w#]+)", op.text.partition("iter_args(")[2]))
 
@@ -166,7 +166,7 @@ class _Place:
             return str(op.name) if found is None else int(found[3] or bool(found[1]))
         if op.name == "scf.for":
             last = deque(self.turn(op, scope), maxlen=1)
-            names = op.regions[0][-1].operands() if last else list(_carried(op).values())
+            names = op.regions[0][-1].operands() if last else list(_list_carried(op).values())
             return self.value(names[which], last[0] if last else scope)
         given = op.operands()
         if op.name in ("scf.if", "arith.select"):
@@ -192,7 +192,7 @@ class _Place:
 
     def turn(self, op: Operation, scope: _Scope) -> Iterator[_Scope]:
         """Each turn of a loop."""
-        carried = _carried(op)
+        carried = _list_carried(op)
         state = [self.attempt(first, scope) for first in carried.values()]
         for at in self.turns_of(op, scope):
             self.spend()

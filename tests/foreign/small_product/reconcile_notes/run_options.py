@@ -22,7 +22,7 @@ class NoteOptions(RunOptions):
             raise UsageError("--note takes one line.")
         return replace(call, request=replace(call.request, timeout=PATIENT)) if note else call
 
-    def repeated(self, call: RunCall) -> list[str]:
+    def repeat_options(self, call: RunCall) -> list[str]:
         """The option as typed."""
         return ["--note", call.given["note"]] if call.given["note"] else []
 
