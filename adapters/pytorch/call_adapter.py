@@ -11,7 +11,7 @@ import torch
 
 from ..shared import keras_model, nested
 from . import decoding
-from .lazy import take_lazy
+from .lazy import parts_in, take_lazy
 
 
 def is_leaf(value: Any) -> bool:
@@ -130,16 +130,17 @@ def find_returned(module: torch.nn.Module, result: Any) -> Any:
     return adapter.returned if isinstance(adapter, CallAdapter) else result
 
 
+def find_objects(module: torch.nn.Module) -> List[Any]:
+    """Objects among a model's arguments, which each call gets as they are."""
+    adapter = getattr(module.forward, "__self__", None)
+    given = adapter.arguments if isinstance(adapter, CallAdapter) else ()
+    return nested.leaves(given, lambda value: not (is_leaf(value) or isinstance(value, (tuple, list, Mapping))))
+
+
 def _is_plain(value: Any) -> bool:
     return isinstance(value, torch.Tensor) or (type(value) in (tuple, list) and all(_is_plain(item) for item in value))
 
 
 def tensors_out(value: Any) -> List[torch.Tensor]:
-    """Tensors in a model's outputs: a tensor, or tuples, lists, mappings and dataclasses of them."""
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    elif hasattr(value, "__dataclass_fields__"):
-        value = [getattr(value, name) for name in value.__dataclass_fields__]
-    return [t for item in value for t in tensors_out(item)] if isinstance(value, (tuple, list)) else []
+    """Tensors in a model's outputs: a tensor, or tuples, lists, sets, mappings and dataclasses of them."""
+    return [part for part in parts_in(value) if isinstance(part, torch.Tensor)]

@@ -28,7 +28,9 @@ class Inputs:
     def tensor(self, leaf: Any) -> torch.Tensor:
         """The tensor for a leaf: a tensor at hand, an array, or a shape and a dtype."""
         if id(leaf) not in self._made:
-            self._made[id(leaf)] = (leaf, _with_attributes(self._new(leaf), leaf))
+            made = self._made[id(leaf)] = (leaf, _with_attributes(self._new(leaf), leaf))
+            if isinstance(leaf, torch.Tensor) and leaf.is_leaf and leaf.grad is not None:
+                made[1].grad = self.tensor(leaf.grad)
         return self._made[id(leaf)][1]
 
     def _new(self, leaf: Any) -> torch.Tensor:
@@ -64,8 +66,9 @@ class Inputs:
 
 
 def _with_attributes(made: torch.Tensor, leaf: Any) -> torch.Tensor:
-    """The tensor with what a leaf has beside its values: its attributes, and whether it requires a gradient."""
+    """The tensor with what a leaf has beside its values: its attributes, whether it requires a gradient, and is a parameter."""
     if isinstance(leaf, torch.Tensor) and made is not leaf:
+        made = torch.nn.Parameter(made, leaf.requires_grad) if type(leaf) is torch.nn.Parameter else made
         for name, value in vars(leaf).items():
             if name not in vars(made):  # a class that takes operators apart keeps its tensors there
                 setattr(made, name, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import reconcile
 
 torch = pytest.importorskip("torch")
+numpy = pytest.importorskip("numpy")
 
 pytestmark = pytest.mark.frameworks
 SIZE, ROWS = 4, 10
@@ -45,6 +47,59 @@ def test_an_input_that_requires_a_gradient_gets_it(requires_grad: bool) -> None:
     assert [figure.flops for figure in run.verdict.figures] == [PRODUCT * (2 + requires_grad)]
     (trace,) = run.result.traces
     assert [note for note in trace.notes if "and the inputs that require one" in note] != [] or not requires_grad
+
+
+class AsksForMore(torch.nn.Module):
+    """Multiplies once more for an input that is a parameter, and once more for one that has a gradient."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(SIZE, SIZE)
+
+    def forward(self, x: Any) -> Any:
+        y = self.layer(x)
+        y = self.layer(y) if isinstance(x, torch.nn.Parameter) else y
+        return self.layer(y) if x.grad is not None and int(x.grad.sum()) == 2 * ROWS * SIZE else y
+
+
+@pytest.mark.parametrize("is_parameter", [False, True])
+@pytest.mark.parametrize("has_gradient", [False, True])
+def test_an_input_keeps_its_gradient_and_its_class(is_parameter: bool, has_gradient: bool) -> None:
+    x = torch.ones(ROWS, SIZE)
+    x = torch.nn.Parameter(x) if is_parameter else x.requires_grad_()
+    x.grad = torch.full((ROWS, SIZE), 2.0) if has_gradient else None
+    run = reconcile.run(torch=AsksForMore(), inputs=x, counters=["flop_counter"])
+    assert [figure.flops for figure in run.verdict.figures] == [PRODUCT * (1 + is_parameter + has_gradient)]
+
+
+class Multiplies(torch.nn.Module):
+    """A layer of what a function makes of a tensor that is in an object."""
+
+    def __init__(self, compute: Any) -> None:
+        super().__init__()
+        self.layer, self.compute = torch.nn.Linear(SIZE, SIZE), compute
+
+    def forward(self, given: Any) -> Any:
+        return self.layer(self.compute(given.deep[0]["x"]))
+
+
+@pytest.mark.parametrize(
+    ("compute", "is_published"),
+    [
+        (lambda x: torch.from_numpy(x.numpy() * 3), False),
+        (lambda x: x * torch.from_numpy(numpy.arange(SIZE, dtype="float32")), True),
+        (lambda x: torch.from_numpy(x.numpy().copy()), True),
+    ],
+)
+def test_tensors_in_an_object_among_the_inputs_have_other_values_in_the_second_call(
+    compute: Any, is_published: bool
+) -> None:
+    x = torch.arange(1.0, 1 + ROWS * SIZE).reshape(ROWS, SIZE)
+    before, version = x.clone(), x._version
+    given = SimpleNamespace(deep=[{"x": x}])
+    run = reconcile.run(torch=Multiplies(compute), inputs=(given,), counters=["flop_counter"])
+    assert [figure.flops for figure in run.verdict.figures] == [PRODUCT] * is_published
+    assert (torch.equal(x, before), x._version) == (True, version)
 
 
 class Halves(torch.nn.Module):

@@ -3,8 +3,7 @@
 Each launch becomes a call of an operator that launches it: ``triton::name``, ``inductor::program``, ``aoti::program``,
 ``cuda_graph::replay``.  A Triton kernel's operator has its name, its arguments and its grid.  So every recorder and counter
 sees it, and within an operator of a library it belongs to that one, as any other call does.
-Data that come in by DLPack or a buffer become a call of ``aten::lift_fresh``, as numpy's data are, and data that leave in a
-DLPack capsule leave by ``__dlpack__`` (numpy_crossings.py).
+Data that come in by DLPack or a buffer become a call of ``aten::lift_fresh``, as numpy's data are.
 """
 
 from __future__ import annotations
@@ -96,13 +95,7 @@ def _doors() -> list[tuple[Any, str, Callable[..., Any]]]:
     programs += [(kind, "__call__", partial(_program, "inductor")) for kind in _graphs()]
     others = [(torch.cuda.CUDAGraph, "replay", _replay)]
     back = [(torch._C, "_from_dlpack", _lift_maker), (torch, "frombuffer", _lift_maker)]
-    away = [(owner, name, _capsule) for owner, name in capsules()]
-    return [*kernels, *programs, *others, *back, *away]
-
-
-def capsules() -> list[tuple[Any, str]]:
-    """Where a program finds the function that makes a capsule of a tensor."""
-    return [(torch._C, "_to_dlpack"), (torch, "to_dlpack"), (torch.utils.dlpack, "to_dlpack")]
+    return [*kernels, *programs, *others, *back]
 
 
 def _runners() -> list[Any]:
@@ -138,19 +131,6 @@ def _replay(replay: Callable[..., Any]) -> Callable[..., Any]:
 def _lift_maker(make: Callable[..., Any]) -> Callable[..., Any]:
     def make_seen(*args: Any, **kwargs: Any) -> Any:
         return torch.ops.aten.lift_fresh.default(make(*args, **kwargs))
-
-    return make_seen
-
-
-def _capsule(export: Callable[..., Any]) -> Callable[..., Any]:
-    def make_seen(tensor: Any, **kwargs: Any) -> Any:
-        if kwargs or getattr(_now, "exporting", False):  # within __dlpack__
-            return export(tensor, **kwargs)
-        _now.exporting = True
-        try:
-            return tensor.detach().__dlpack__()
-        finally:
-            _now.exporting = False
 
     return make_seen
 

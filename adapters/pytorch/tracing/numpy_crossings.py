@@ -21,6 +21,10 @@ from .wrapped_functions import wrap_function
 
 LEAVING = ("numpy", "tolist", "__array__", "__dlpack__")
 """Methods of tensors by which values leave."""
+CAPSULES = [
+    (owner, name) for owner in (torch._C, torch, torch.utils.dlpack) for name in vars(owner) if "to_dlpack" in name
+]
+"""Functions by which they leave as ``__dlpack__`` lets them."""
 BY_ADDRESS = ("data_ptr", "untyped_storage", "storage", "__reduce_ex__")
 """Methods of tensors by which their memory is found, or saved."""
 PACKAGE = __name__.partition(".")[0]
@@ -39,7 +43,7 @@ def is_data(value: Any) -> bool:
 
 @contextmanager
 def watch_leaving(note: Callable[[Any], None], names: Sequence[str] = LEAVING) -> Iterator[None]:
-    """Within this, ``note(tensor)`` is called where values leave by these methods."""
+    """Within this, ``note(tensor)`` is called where values leave by these methods, and by functions that do what these do."""
 
     def watch(function: Any) -> Any:
         @functools.wraps(function)
@@ -51,9 +55,9 @@ def watch_leaving(note: Callable[[Any], None], names: Sequence[str] = LEAVING) -
         return leave_watched
 
     with ExitStack() as stack:
-        for name in names:
-            if hasattr(torch.Tensor, name):
-                stack.enter_context(wrap_function(torch.Tensor, name, watch))
+        methods = [(torch.Tensor, name) for name in names if hasattr(torch.Tensor, name)]
+        for owner, name in methods + CAPSULES * ("__dlpack__" in names):
+            stack.enter_context(wrap_function(owner, name, watch))
         yield
 
 

@@ -300,12 +300,12 @@ class Recorder(TorchDispatchMode):
 
     @contextmanager
     def watch_surroundings(self, is_apart: Callable[[], bool] = lambda: False) -> Iterator[None]:
-        """Within this, threads that start are followed, and what no mode sees becomes a problem or a note of the trace.
+        """Within this, threads that start are followed, and what no mode sees becomes a problem of the trace.
 
         ``is_apart()`` says that what a process does now is no part of the call.
         """
         twice = self.seal is not None and self.seal.is_repeated
-        unseen = nullcontext() if twice else note_unrecorded(self.path, self.problems, self.remarks, is_apart)
+        unseen = nullcontext() if twice else note_unrecorded(self.path, self.problems, is_apart)
         threads = record_new_threads(lambda: self.beside(self.path.current))
         with unseen, threads, make_subclasses(self.note_subclass):
             yield

@@ -15,19 +15,21 @@ from contextlib import suppress
 from functools import wraps
 from numbers import Number
 from typing import Any, NamedTuple
+from warnings import catch_warnings, simplefilter
 
 import torch
 from torch.utils import _python_dispatch
 
 from ....core.message import first_line
 from ....core.records import Problem
+from ..call_adapter import find_objects
 from ..lazy import parts_in
 from ..module_tensors import tensors_of
 from .groups import PROCESSES
 from .numpy_crossings import is_data
 from .operator_facts import find_facts
 from .records import storage_of, tensors_in
-from .tensor_memory import LARGE, SMALL, digest, leaves_of, parts_of, place_of, plain_tensors, weak_reference
+from .tensor_memory import LARGE, SMALL, digest, leaves_of, memory_in, parts_of, place_of, plain_tensors, weak_reference
 from .wrappers import is_wrapper
 
 FILL = 0x2D
@@ -92,12 +94,14 @@ class Held(NamedTuple):
         place: Address and size.
         digest: Of what is there; None where nothing of the program ran since, and it is taken at the next look.
         layer: The layer that left it.
+        is_resizable: Whether it can have another size, as long as no array of numpy shares it.
     """
 
     reference: Any
     place: tuple[int, int]
     digest: int | None
     layer: str
+    is_resizable: bool
 
 
 def never_raise(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -149,12 +153,12 @@ class Seal:
 
     @never_raise
     def begin(self, module: torch.nn.Module, inputs: Any, layer: Callable[[], str]) -> None:
-        """The state before the call: tensors of the model, in its attributes too, and of its inputs."""
+        """The state before the call: tensors of the model, in its attributes too, and of its inputs, in objects too."""
         self.layer = layer
         held = [value for part in module.modules() for value in vars(part).values()]
         given = [tensor for value in leaves_of(inputs) for tensor in plain_tensors(value)]
         self.takes_integers = any(not tensor.dtype.is_floating_point for tensor in given)
-        values = [*tensors_of(module), *leaves_of(held)]
+        values = [*tensors_of(module), *leaves_of(held), *memory_in(find_objects(module))]
         self._state = [tensor for value in values for tensor in plain_tensors(value)] + given
         self.hold(self._state)
 
@@ -168,9 +172,9 @@ class Seal:
     def check_call(self, func: Any, args: Any, kwargs: Any, within: bool) -> None:
         """An operator is about to read these. ``within`` says that it is a part of a call that is recorded whole: nothing of the
         program ran since that began."""
-        self.check_numbers(func, args, kwargs)
         if self.memory and not within:
             self.check_tensors(func, args, kwargs)
+        self.check_numbers(func, args, kwargs)
 
     def check_numbers(self, func: Any, args: Any, kwargs: Any) -> None:
         """Enter the numbers that an operator is given for values; once values have left, those for sizes and indices, too."""
@@ -228,6 +232,8 @@ class Seal:
         """Enter those of the tensors that hold what no operator left there."""
         for part, key, storage, place in self._memory_of(tensors):
             held = self._held.get(key)
+            if held is not None and held.is_resizable and not _is_resizable(storage):
+                self.note_left(part)
             found = digest(*place, storage)
             if held is None or held.place[1] != place[1]:  # or it was given back and taken again
                 self.foreign.add((place[1], found))
@@ -283,15 +289,20 @@ class Seal:
                 self._check_value(tensor, reader)
 
     def _check_value(self, value: Any, reader: Any) -> None:
-        """Enter what a value holds: a tensor, one of a class that takes operators apart, an array, bytes, numbers."""
-        kind = getattr(getattr(value, "dtype", None), "kind", "")
+        """Enter what a value holds: a tensor, one of a class that takes operators apart, an array or what gives one (a table of
+        pandas), bytes, numbers; of another object, the memory that it keeps."""
         if isinstance(value, torch.Tensor):
             self.check([value], reader)
             for held in leaves_of(list(vars(value).values())) if is_wrapper(type(value)) else ():
                 self._check_value(held, reader)
-        elif kind and kind in "fciub":  # of numpy
-            array_ = torch.as_tensor(value)
-            self.check([] if self._is_view(array_) else [array_], reader)
+            return
+        value = value.__array__() if hasattr(type(value), "__array__") else value
+        kind = getattr(getattr(value, "dtype", None), "kind", "")
+        if kind and kind in "fciub":  # of numpy
+            with catch_warnings():
+                simplefilter("ignore")  # of arrays that nobody may write, as of a table
+                array_ = torch.as_tensor(value)
+            self.check([] if self._is_view(array_) else [array_.contiguous()], reader)
         elif (kind and kind != "O") or isinstance(value, (bytes, bytearray, memoryview, array)):
             held = bytearray(value.tobytes() if kind else value)
             self.check([torch.frombuffer(held, dtype=torch.uint8)] if held else [], reader)
@@ -300,6 +311,9 @@ class Seal:
                 self._check_value(each, reader)
         elif isinstance(value, Number):
             self._enter_numbers(value, reader, (type(value),))
+        else:
+            for held in memory_in(value):
+                self._check_value(held, reader)
 
     @never_raise
     def hold(self, tensors: Iterable[torch.Tensor], later: bool = False) -> None:
@@ -319,7 +333,7 @@ class Seal:
     def _hold(self, key: int, storage: Any, place: tuple[int, int], found: int | None, layer: str) -> None:
         held = self._held.get(key)
         reference = weak_reference(storage) if held is None else held.reference
-        self._held[key] = Held(reference, place, found, layer)
+        self._held[key] = Held(reference, place, found, layer, _is_resizable(storage))
         if found is not None:
             self.seen.add((place[1], found))
             aliases = self._at.setdefault(place, set())
@@ -383,6 +397,10 @@ def _covers_storage(tensor: torch.Tensor) -> bool:
     """Whether a tensor is all that is in its storage."""
     key, storage = storage_of(tensor)
     return key is not None and tensor.is_contiguous() and tensor.numel() * tensor.element_size() == place_of(storage)[1]
+
+
+def _is_resizable(storage: Any) -> bool:
+    return bool(storage.resizable()) if hasattr(storage, "resizable") else False  # which an old PyTorch has not
 
 
 def name_reader(reader: Any) -> str:

@@ -7,7 +7,7 @@ of the program; what differs was computed from the values, outside of what is re
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -15,12 +15,12 @@ import torch
 
 from ....core.message import first_line
 from ....core.records import CALLED_ONCE, NOT_CALLED_AGAIN, Problem
-from ..call_adapter import same_numbers
+from ..call_adapter import find_objects, same_numbers
 from ..module_tensors import tensors_of
 from .groups import is_shared
 from .recorder import Recorder
 from .seal import COMPUTED, FEW, OTHER_NUMBER, TINY, Entry, Seal
-from .tensor_memory import leaves_of, plain_tensors
+from .tensor_memory import leaves_of, memory_in, plain_tensors
 
 SHAKE = 2**-10
 """How much less floating inputs are in the second call, by half of it to all: so little that a program takes the same branches,
@@ -77,11 +77,12 @@ def _check_entries(
     a fresh one, too, and a fresh one tells what the module keeps of values that left.
     """
     arrays = [entry for entry in first.entries if entry.reason != OTHER_NUMBER]
-    items = {layer: left for layer, left in first.items.items() if len([n for n in left if type(n) is not bool]) <= FEW}
+    numbers = {layer: [number for number in left if type(number) is not bool] for layer, left in first.items.items()}
+    items = {layer: left for layer, left in first.items.items() if len(numbers[layer]) <= FEW}
 
-    def call_again(make: Callable[[], torch.nn.Module], shaken: str) -> Seal | str:
+    def call_again(make: Callable[[], torch.nn.Module], shaken: str, replayed: Mapping[str, Any] = items) -> Seal | str:
         """The seal of another call, or why that failed."""
-        seal = Seal(bool(arrays), items, first.seen - first.foreign)
+        seal = Seal(bool(arrays) or first.values_left, replayed, first.seen - first.foreign)
         try:
             called = make()
             same_numbers()
@@ -105,6 +106,10 @@ def _check_entries(
         if not found and first.takes_integers and _filter_floating(first.entries):
             other = call_again(make, PERMUTED)
             found = [] if isinstance(other, str) else find_computed_from_integers(first, other)
+        if not found and any(map(_is_large, arrays)) and sum(len(numbers[layer]) for layer in items) > FEW:
+            other = call_again(make, SHAKEN, {})  # of the same numbers, arrays that are made of all of them are alike
+            changed = [] if isinstance(other, str) else _find_changed(first, other)
+            found = [entry for entry in changed if _is_large(entry)]
         return found, find_kept(first, second)
 
     found = find(lambda: module)
@@ -163,10 +168,15 @@ def _find_changed(first: Seal, second: Seal) -> list[Entry]:
 def _filter_floating(entries: list[Entry]) -> list[Entry]:
     """Floating tensors, and floating numbers and tensors of few if there are more than few: a branch has constants of its own."""
     tensors = [entry for entry in entries if entry.reason != OTHER_NUMBER and "float" in entry.value[0]]
-    large = [entry for entry in tensors if entry.value[1] >= TINY]
+    large = [entry for entry in tensors if _is_large(entry)]
     numbers = [entry for entry in entries if isinstance(entry.value, (float, complex))]
     others = numbers + [entry for entry in tensors if entry not in large]
     return large + (others if len(others) > FEW else [])
+
+
+def _is_large(entry: Entry) -> bool:
+    """Whether it is an array of more than few numbers."""
+    return entry.reason != OTHER_NUMBER and entry.value[1] >= TINY
 
 
 def shake(inputs: list[Any], how: str) -> list[Any]:
@@ -201,17 +211,19 @@ def _permute(tensor: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def other_weights(module: torch.nn.Module) -> Iterator[None]:
-    """Within this, weights and buffers have other values, and afterwards their own: whoever made the module may keep it."""
-    _flip_bits(module)
+    """Within this, weights, buffers and tensors in objects among the inputs have other values, and afterwards their own: whoever
+    made the module may keep it."""
+    held = _list_plain([*tensors_of(module), *memory_in(find_objects(module))])
+    _flip_bits(held)
     try:
         yield
     finally:
-        _flip_bits(module)
+        _flip_bits(held)
 
 
-def _flip_bits(module: torch.nn.Module) -> None:
-    for tensor in _list_plain(tensors_of(module)):
-        real = torch.view_as_real(tensor.detach()) if tensor.is_complex() else tensor.detach()
+def _flip_bits(tensors: Iterable[torch.Tensor]) -> None:
+    for tensor in tensors:
+        real = torch.view_as_real(tensor.data) if tensor.is_complex() else tensor.data  # whose version stays as it is
         name, bit = BITS.get(str(real.dtype).replace("torch.", ""), ("", 0))
         if name:
             kind = getattr(torch, name)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import sys
 import zlib
+from types import FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -19,6 +21,8 @@ ROW = 64
 """Words of which a sum is taken: the order of these sums counts."""
 SAMPLES, SAMPLE = 64, 1 << 12
 """How many pieces of a larger storage are looked at, and the bytes of each: a cache that is never used whole stays untouched."""
+OBJECTS = 10_000
+"""How many objects are opened to find the memory that one keeps."""
 
 
 def plain_tensors(value: Any) -> list[torch.Tensor]:
@@ -39,6 +43,19 @@ def leaves_of(value: Any) -> list[Any]:
     except RecursionError:  # it contains itself
         return []
     return leaves
+
+
+def memory_in(value: Any) -> list[Any]:
+    """The tensors and arrays that an object keeps, at any depth; not those of a model that it keeps."""
+    found: list[Any] = []
+    waiting, met = [value], {id(value)}
+    for opened in waiting:
+        for held in gc.get_referents(opened):
+            if id(held) not in met and not isinstance(held, (type, FunctionType, ModuleType, torch.nn.Module)):
+                met.add(id(held))
+                is_memory = hasattr(type(held), "__array__")
+                (found if is_memory else waiting if len(met) < OBJECTS else []).append(held)
+    return found
 
 
 def weak_reference(storage: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Detects work that PyTorch's modes do not see: on earlier threads, in other processes, and by kernels without an operator.
+"""Detects work that PyTorch's modes do not see: on earlier threads, and in other processes.
 
-It becomes a problem or a note of the trace.  Threads are watched only if there are any, and a GPU only if it is used.
-PyTorch's profiler sees the ops of all threads and the kernels; where it cannot, a thread that was busy during the call may have
-run some.  A process counts if it is started during the call, or if a tensor comes back from it.
+It becomes a problem of the trace.  Threads are watched only if there are any. PyTorch's profiler sees the ops of all threads;
+where it cannot, a thread that was busy during the call may have run some.  A process counts if it is started during the call, or
+if a tensor comes back from it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Callable
 
@@ -42,7 +42,7 @@ THREADS_WERE_BUSY = (
 PROCESS_STARTED = "a process was started here, or sent tensors, and nothing that runs in another process is recorded"
 
 SHOWN = 3
-"""Ops, or kernels, that a reason names."""
+"""Ops that a reason names."""
 BUSY_SHARE = 0.05
 """Fraction of a call's time: a thread that computes less only waits and polls."""
 
@@ -67,17 +67,17 @@ RECEIVING = tuple(
 
 @contextmanager
 def note_unrecorded(
-    path: ModulePath, problems: list[Problem], notes: list[str], apart: Callable[[], bool] = lambda: False
+    path: ModulePath, problems: list[Problem], apart: Callable[[], bool] = lambda: False
 ) -> Iterator[None]:
-    """Within this, keep as problems or notes of the trace what runs where no mode reaches; ``apart()`` says that what a process
-    does now is no part of it."""
+    """Within this, keep as problems of the trace what runs where no mode reaches; ``apart()`` says that what a process does now
+    is no part of it."""
     layers: list[str] = []
 
     def note() -> None:
         if not apart() and not is_launching():
             layers.append(path.current)
 
-    with _profile_block(path, problems, notes), _processes(note):
+    with _profile_block(path, problems), _processes(note):
         yield
     problems.extend(Problem(layer, PROCESS, layer, PROCESS_STARTED) for layer in dict.fromkeys(layers))
 
@@ -86,19 +86,15 @@ def note_unrecorded(
 
 
 @contextmanager
-def _profile_block(path: ModulePath, problems: list[Problem], notes: list[str]) -> Iterator[None]:
-    """Within this, a profiler looks at threads that were there before and at a GPU, if there are any."""
+def _profile_block(path: ModulePath, problems: list[Problem]) -> Iterator[None]:
+    """Within this, a profiler looks at threads that were there before, if there are any."""
     others = [thread for thread in threading.enumerate() if not _is_own(thread)]
-    on_gpu = torch.cuda.is_initialized()
-    profiler = _started_profiler(on_gpu) if others or on_gpu else None
+    profiler = _started_profiler() if others else None
     began, clocks = time.perf_counter(), {} if profiler else _clocks(others)
     try:
         yield
     finally:
         events = profiler().events() if profiler else ()
-    why = kernels_outside(events) if on_gpu else ""
-    if why:
-        notes.append(why)
     if others and not path.unseen:  # modules that ran there have their names
         _note_other_threads(path, problems, others, events)
         elapsed = time.perf_counter() - began
@@ -137,9 +133,8 @@ def _is_move(op: str) -> bool:
     return bool(schemas) and all(map(is_move, schemas))
 
 
-def _started_profiler(on_gpu: bool) -> Callable[[], Any] | None:
-    """Profile the ops of all threads, and a GPU's kernels; what ends that and gives the result.  None if this PyTorch cannot, or
-    profiles already."""
+def _started_profiler() -> Callable[[], Any] | None:
+    """Profile the ops of all threads; what ends that and gives the result.  None if this PyTorch cannot, or profiles already."""
     autograd = torch._C._autograd
     told = LEVEL in os.environ
     try:
@@ -150,9 +145,8 @@ def _started_profiler(on_gpu: bool) -> Callable[[], Any] | None:
         every = _ExperimentalConfig(profile_all_threads=True)
         config = ProfilerConfig(ProfilerState.KINETO, False, False, False, False, False, every)
         os.environ.setdefault(LEVEL, "99")
-        activities = {ProfilerActivity.CPU} | ({ProfilerActivity.CUDA} if on_gpu else set())
-        autograd._prepare_profiler(config, activities)
-        autograd._enable_profiler(config, activities)
+        autograd._prepare_profiler(config, {ProfilerActivity.CPU})
+        autograd._enable_profiler(config, {ProfilerActivity.CPU})
     except (ImportError, AttributeError, TypeError, RuntimeError):
         return None
     finally:
@@ -218,53 +212,3 @@ def _is_importing() -> bool:
         files.add(frame.f_code.co_filename)
         frame = frame.f_back
     return any(name.startswith("<frozen importlib") for name in files)
-
-
-RAN_IN_NO_OPERATOR = "%s ran on the GPU within no operator of PyTorch, as its profiler tells: nothing of it is recorded"
-MOVES = ("Memcpy", "Memset")
-NO_OPERATORS = ("autograd::", "profiler::")
-"""Ranges of the engine and of profilers, which are named as operators are."""
-
-
-def kernels_outside(events: Iterable[Any]) -> str:
-    """What a trace lacks, of all that a profiler saw: kernels that no operator launched, as CuPy, Numba and extensions have them.
-    '' if there are none, or if the profiler gave no kernel at all an operator.
-
-    Copies and fills multiply nothing. It is a note, which withholds nothing: this was not yet seen on a GPU to be right of every
-    kernel.
-    """
-    on_cpu: list[Any] = []
-    on_gpu: list[Any] = []
-    for event in events:
-        (on_gpu if event.device_type().name in ("CUDA", "HIP") else on_cpu).append(event)
-    # calls of CUDA's own functions are numbered by themselves, and linked to a range as kernels are
-    ranges = {event.correlation_id(): event for event in on_cpu if not event.linked_correlation_id()}
-    operators = [event for event in ranges.values() if _is_operator(event.name())]
-    names: dict[str, None] = {}
-    launched_by_operators = 0
-    for kernel in on_gpu:
-        if kernel.name().startswith(MOVES) or not kernel.duration_ns():
-            continue
-        launched = ranges.get(kernel.linked_correlation_id())
-        if launched is not None and (_is_operator(launched.name()) or _is_within(launched, operators)):
-            launched_by_operators += 1
-        else:
-            names[_plain(kernel.name())] = None
-    shown = ", ".join(list(names)[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
-    return RAN_IN_NO_OPERATOR % shown if names and launched_by_operators else ""
-
-
-def _is_operator(name: str) -> bool:
-    space, colons, _ = name.partition("::")
-    return bool(colons) and space.isidentifier() and not name.startswith(NO_OPERATORS)
-
-
-def _is_within(range_: Any, operators: list[Any]) -> bool:
-    """Whether an operator was running on that thread when the range began."""
-    begun, thread = range_.start_ns(), range_.start_thread_id()
-    return any(o.start_thread_id() == thread and o.start_ns() <= begun <= o.end_ns() for o in operators)
-
-
-def _plain(name: str) -> str:
-    """A kernel's name without its return type, templates and arguments."""
-    return name.removeprefix("void ").partition("<")[0].partition("(")[0]

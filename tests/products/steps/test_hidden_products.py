@@ -41,6 +41,19 @@ def again(back: Callable[[Any], torch.Tensor], out: Callable[[torch.Tensor], Any
     return run
 
 
+class Exporting:
+    """A tensor that gives its memory away by a function of PyTorch that is none of the tensor's methods."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return getattr(torch._C, "_to_dlpack_versioned", torch._C._to_dlpack)(self.tensor)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
 DATA = numpy.zeros((ROWS, IN), numpy.float32)
 LOADED = torch.from_numpy(DATA)
 
@@ -154,6 +167,7 @@ HIDDEN: dict[str, Callable[[Any], None]] = {
     "into the memory of data": again(load, read_array),
     "by address, into the memory of data": again(load),
     "by address, as an array": again(torch.from_numpy),
+    "by a capsule": again(torch.from_numpy, lambda x: numpy.from_dlpack(Exporting(x))),
     "by address, as a list": again(lambda values: torch.tensor(values.tolist())),
     "each item": again(torch.from_numpy, read_items),
     "element by element": again(fill, read_array),

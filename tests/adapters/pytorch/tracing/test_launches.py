@@ -15,7 +15,7 @@ from reconcile import count, run
 from reconcile.adapters.pytorch import trace as inference
 from reconcile.adapters.pytorch import training
 from reconcile.adapters.pytorch.compiled import SCRIPT, TORCHSCRIPT_RUNS_KERNELS
-from reconcile.adapters.pytorch.tracing import launches
+from reconcile.adapters.pytorch.tracing import launches, numpy_crossings
 from reconcile.core.errors import NotInResult
 from tests.adapters.pytorch.tracing.test_numpy_crossings import net
 from tests.adapters.pytorch.training_models import Model
@@ -109,7 +109,7 @@ def test_a_graph_that_is_played_again_is_an_op(monkeypatch):
 
 
 def test_functions_of_dlpack_are_put_back():
-    places = (*launches.capsules(), (torch._C, "_from_dlpack"), (torch, "frombuffer"))
+    places = (*numpy_crossings.CAPSULES, (torch._C, "_from_dlpack"), (torch, "frombuffer"))
     own = [vars(owner)[name] for owner, name in places]
     traced(lambda x: torch.from_dlpack(x))
     assert [vars(owner)[name] for owner, name in places] == own

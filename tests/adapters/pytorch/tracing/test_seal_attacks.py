@@ -14,12 +14,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from torch.utils import _python_dispatch
@@ -255,6 +258,24 @@ def by_several_operators(_, x):
     return torch.stack([read(float(v)) for read, row in zip(readers, numbers, strict=True) for v in row]).reshape(10, 4)
 
 
+def in_order(values, x):
+    return torch.stack([x.select(0, int(row)) for row in np.argsort((values @ WEIGHT)[:, 0])])
+
+
+class Exporting:
+    """A tensor that gives its memory away by what no method of it calls."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack__(self, **_):
+        export = getattr(torch._C, "_to_dlpack_versioned", torch._C._to_dlpack)
+        return export(self.tensor)
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
 NO_MODES = _python_dispatch._disable_current_modes
 WAYS: dict[str, Callable[[Any, Any], Any]] = {
     "1 einsum into an attribute": lambda m, x: (
@@ -281,6 +302,8 @@ WAYS: dict[str, Callable[[Any, Any], Any]] = {
     "2 a number beside one that left": lambda _, x: x * float(product(x).sum()) + 0 * x.sum().item(),
     "2 rows in an order": lambda _, x: torch.stack([x[int(row)] for row in np.argsort(product(x)[:, 0])]),
     "2 numbers of a code book": from_code_book,
+    "2 an order of an array that no method gave": lambda _, x: in_order(torch._C.TensorBase.numpy(x.detach()), x),
+    "2 an order of a capsule": lambda _, x: in_order(np.from_dlpack(Exporting(x.detach())), x),
     "2 eight numbers of each operator": by_several_operators,
     "3 fixed point": in_fixed_point,
     "3 text": of_text,
@@ -314,6 +337,46 @@ def test_a_hidden_product_withholds_the_number(way, of):
     assert not is_complete(trace(WAYS[way], of))
 
 
+class Reads(torch.nn.Module):
+    """Lets each number of its input leave."""
+
+    def forward(self, x):
+        return [[number.item() for number in row] for row in x]
+
+
+def five_read(compute):
+    """The network, whose middle layer has five that may let eight numbers leave each."""
+
+    class Net(net(compute)):
+        def __init__(self):
+            super().__init__()
+            self.middle.parts = torch.nn.ModuleList(Reads() for _ in range(5))
+
+    return Net
+
+
+def read_by_five(layer, x):
+    return [row for part, rows in zip(layer.parts, x.detach().split(2), strict=True) for row in part(rows)]
+
+
+def by_items_of_five(layer, x):
+    rows, columns = read_by_five(layer, x), WEIGHT.T.tolist()
+    return torch.tensor([[sum(a * b for a, b in zip(row, c, strict=True)) for c in columns] for row in rows])
+
+
+def scaled_by_items_of_five(layer, x):
+    """A number of each layer scales, and a table of numpy's is added."""
+    for rows in read_by_five(layer, x)[::2]:
+        x = x * (1 + max(rows) / 127)
+    return x + torch.from_numpy(WEIGHT.repeat(3, axis=0)[:10].copy())
+
+
+@pytest.mark.parametrize("of", PASSES)
+@pytest.mark.parametrize(("way", "is_ordinary"), [(by_items_of_five, False), (scaled_by_items_of_five, True)])
+def test_numbers_that_leave_several_layers_make_no_array(of, way, is_ordinary):
+    assert is_complete(trace(way, of, make=five_read)) == is_ordinary
+
+
 @pytest.mark.parametrize("of", PASSES)
 def test_a_product_on_a_thread_that_was_there_withholds_the_number(of):
     with ThreadPoolExecutor(1) as pool:
@@ -328,6 +391,8 @@ RETURNED: dict[str, Callable[[Any, Any], Any]] = {
     "decimals": lambda _, x: (x, [Decimal(float(value)) for value in product(x).ravel()]),
     "a set": lambda _, x: (x, set(product(x).ravel().tolist())),
     "labels": lambda _, x: (x, product(x).argmax(1).tolist()),
+    "a table": lambda _, x: (x, pandas.DataFrame(product(x))),
+    "an object": lambda _, x: (x, SimpleNamespace(kept={"deep": [SimpleNamespace(product=product(x))]})),
     "a weight": lambda m, x: (overwrite(m.layer.weight.detach()), x)[1],
     "a buffer of another size": lambda m, x: (moved(m.held, x, lambda held: held.untyped_storage().resize_(800)), x)[1],
 }  # fmt: skip
@@ -670,6 +735,8 @@ ORDINARY_RESULTS: dict[str, Callable[[Any, Any], Any]] = {
     "sizes and settings": lambda _, x: (x, x.shape, len(x), {"eps": 1e-5, "name": "a"}),
     "an array": lambda _, x: (x, x.detach().numpy()),
     "a decision": lambda _, x: (x, bool((x > 100).any())),
+    "a table of what ran": lambda _, x: (x, pandas.DataFrame(x.detach().numpy(), columns=list("abcd"))),
+    "an object that counts time": lambda _, x: SimpleNamespace(result=x, seconds=time.perf_counter(), scale=WEIGHT),
 }
 
 

@@ -121,7 +121,7 @@ def test_a_training_step_names_the_layer_that_started_a_thread() -> None:
 def test_nothing_is_watched_where_no_other_thread_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr(elsewhere, "_is_own", lambda thread: True)
-    monkeypatch.setattr(elsewhere, "_started_profiler", lambda _: asked.append(1))
+    monkeypatch.setattr(elsewhere, "_started_profiler", lambda: asked.append(1))
     assert problems(torch.sin) == []
     assert asked == []
 
@@ -162,7 +162,7 @@ def busy(seconds: float) -> None:
 def test_without_a_profiler_of_all_threads_busy_ones_are_told(
     pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(elsewhere, "_started_profiler", lambda _: None)
+    monkeypatch.setattr(elsewhere, "_started_profiler", lambda: None)
     assert problems(lambda x: x + (pool.submit(busy, 0.3).result() or 0)) == [("(thread)", "")]
     assert problems(lambda x: x + (pool.submit(time.sleep, 0.05).result() or 0)) == []
 
