@@ -64,6 +64,8 @@ RUN_STATS_TRUNCATED = "the run statistics stopped before the run did"
 
 OWN_STEP = "the step of the program itself, as it ran: "
 """Start of the note of a trace of a program's own step; what ran in it follows."""
+AS_WITH_THESE = "is counted as it ran with these"
+"""The end of a note of a trace whose work other values may change."""
 CALLED_WITH = "called with "
 """Start of the note in a trace that lists the inputs of a user's own model."""
 

@@ -156,16 +156,29 @@ def _name_around(folds: Iterable[Fold[Any]]) -> str:
 
 def name_lines(alike: Sequence[Fold[T]], few: int) -> list[tuple[str, tuple[T, ...]]]:
     """The name of each fold with how many lines it stands for, ``block_0..29 × 30``, and these lines; of each block where there
-    are more than ``few`` folds."""
+    are more than ``few`` folds, or of each kind of layer, ``layers.*.experts.*.up``, where no two blocks show the same."""
     named: Iterable[tuple[str, int, str]] = ((each.name, each.count, "") for each in alike)
     groups: Sequence[Fold[T] | Structure[T]] = alike
     if len(alike) > few:
         blocks = list_structures(alike)
-        named, groups = name_structures(blocks), blocks
+        named, groups = (called := name_structures(blocks)), blocks
+        kinds = group_same(alike, lambda fold: fold.texts)
+        if any(note for _, _, note in called) and len(kinds) <= len(blocks):
+            named, groups = [_name_kind(kind) for kind in kinds], [Structure("", 1, tuple(kind)) for kind in kinds]
     return [
         ((f"{name} × {number(count)}" if count > 1 else name) + note, group.lines)
         for group, (name, count, note) in zip(groups, named, strict=True)
     ]
+
+
+def _name_kind(alike: Sequence[Fold[T]]) -> tuple[str, int, str]:
+    """As ``name_structures``, of folds whose names have the same texts: a star for each number in which they differ."""
+    first, *others = alike
+    if not others:
+        return first.name, first.count, ""
+    numbers = [{*itertools.chain(*found)} for found in zip(*(fold.choices for fold in alike), strict=True)]
+    texts = zip(first.texts, ["*" if len(found) > 1 else min(found) for found in numbers] + [""], strict=True)
+    return "".join(itertools.chain(*texts)), 1, f", {number(sum(fold.count for fold in alike))} layers"
 
 
 def _first_differing(each: Fold[Any]) -> int | None:

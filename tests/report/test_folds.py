@@ -258,3 +258,12 @@ def test_a_row_that_shows_anything_else_stays_apart() -> None:
     ]
     every = [replace(each, layer=f"l.{i}") for i, each in enumerate([*[row] * 12, *others])]
     assert [each.count for each in folds.fold_rows(every)] == [12, 1, 1, 1, 1]
+
+
+def test_blocks_whose_layers_all_differ_are_told_by_kind() -> None:
+    """Each expert has other tokens, so no two blocks show the same; attention is the same in each block."""
+    tokens = {f"layers.{block}.experts.{expert}.up": 10 * block + expert for block in range(4) for expert in range(3)}
+    work = {f"layers.{block}.attention": 7 for block in range(4)} | tokens | {"head": 5}
+    alike = folds.fold_lines(list(work), lambda name: name, work.__getitem__)
+    named = {name: len(lines) for name, lines in folds.name_lines(alike, few=4)}
+    assert named == {"layers.0..3.attention × 4": 4, "layers.*.experts.*.up, 12 layers": 12, "head": 1}

@@ -12,15 +12,13 @@ from typing import Any, Callable
 
 import torch
 
-from ....core.records import REGISTERED, STORED, Op
+from ....core.records import AS_WITH_THESE, REGISTERED, STORED, Op
 from . import higher_order
 from .wrapped_functions import wrap_function
 
-COUNTED_BY_STORED_VALUES = (
-    "the work on sparse tensors depends on how many values they store, and is counted as it ran with these"
-)
+COUNTED_BY_STORED_VALUES = "the work on sparse tensors depends on how many values they store, and " + AS_WITH_THESE
 SIZED_BY_VALUES = ("aten.nonzero", "aten.masked_select", "aten._unique2", "aten.unique_dim", "aten.unique_consecutive")
-BY_VALUES = "values decide how large some tensors are (%s), and the work is counted as it ran with these"
+BY_VALUES = "values decide how large some tensors are (%s), and the work " + AS_WITH_THESE
 OF_LIBRARY = (
     "%s is counted by the formula that its library registered with torch.utils.flop_counter, which nothing here checks, unless "
     "you give one of your own: flop_counter agrees with it because it uses the same one, so this says nothing about %s"

@@ -47,18 +47,20 @@ def layer_table(result: Answer, width: int = 80) -> RenderableType:
 
 
 def folded_table(result: Answer, limit: int, width: int = 80) -> RenderableType:
-    """The same for a large model in at most ``limit`` rows: those with the largest amounts to add, and one with the sums of the
-    others. Layers that are alike share a row, as do the layers of a block if there are many. A row has one line with the
-    amounts to add per counter; if the columns do not fit, a line per counter; with a residual or unknown work, one per cause."""
+    """The same for a large model in at most ``limit`` rows: those with the largest amounts to add or else the most work, by their
+    work, and one with the sums of the others. Layers that are alike share a row, as do the layers of a block if there are many.
+    A row has one line with the amounts to add per counter; if the columns do not fit, a line per counter; with a residual or
+    unknown work, one per cause."""
     homes = {x.counter: x.framework for x in result.ledgers if x.normalised_total is not None}
     every = _list_known(result)
-    make_key, rest = folds.keep_largest(_fold_rows(every), limit, lambda row: _to_add(row, homes))
+    largest, rest = folds.keep_largest(_fold_rows(every), limit, lambda row: (_to_add(row, homes), _work(row)))
+    shown = sorted(largest, key=_work, reverse=True)
     left = [sum_rows(f"{number(len(rest))} more (--verbose)", rest)] if rest else []
     whole = all(f in row.work for row in every for f in homes.values()) and not any(row.residuals for row in every)
-    table = _amounts([*make_key, *left, sum_rows("total", every)], homes, width) if whole else None
+    table = _amounts([*shown, *left, sum_rows("total", every)], homes, width) if whole else None
     if table is not None:
         return table
-    lines = [line for row in make_key for line in _layer(row, homes, together=True, netted=whole)]
+    lines = [line for row in shown for line in _layer(row, homes, together=True, netted=whole)]
     return Group(_detail_lines(_in_short(lines, width), homes, width), *([and_more_text(rest)] if rest else []))
 
 
@@ -116,6 +118,10 @@ def _detail_lines(lines: Sequence[LayerLine], homes: dict[str, str], width: int)
 
 def _fold_rows(every: Sequence[LayerRow]) -> list[LayerRow]:
     return [sum_rows(*named) for named in folds.name_lines(folds.fold_rows(every), folds.MAX_UNFOLDED)]
+
+
+def _work(row: LayerRow) -> int:
+    return max(row.work.values(), default=0)
 
 
 def _to_add(row: LayerRow, homes: Mapping[str, str]) -> tuple[bool, int]:

@@ -14,7 +14,7 @@ from rich.text import Text
 from ...core.causes import State
 from ...core.escaping import escape_line
 from ...core.number_format import format_count, si
-from ...core.records import CALLED_WITH
+from ...core.records import AS_WITH_THESE, CALLED_WITH
 from ...core.results import Statement
 from ...engine.answer import Answer
 from ...engine.verdict import CounterVerdict, Verdict
@@ -157,14 +157,14 @@ def _closing_sentences(counters: Sequence[CounterVerdict], brief: bool) -> list[
 
 
 def _list_notes(result: Answer, run_verdict: Verdict) -> list[RenderableType]:
-    """The notes on how each trace and ledger was taken, such as the device; the inputs of the model, if no figure names
-    them; and the alignment of two models' layers."""
+    """The notes on how each trace and ledger was taken, such as the device; the inputs of the model, and that its values matter,
+    if no figure does; and the alignment of two models' layers."""
     shown = {framework for figure in run_verdict.figures for framework in figure.frameworks}
     lines = [
         f"{trace.name}: {view.as_sentence(note)}"
         for trace in result.traces
         for note in trace.notes
-        if trace.framework not in shown or not note.startswith(CALLED_WITH)
+        if trace.framework not in shown or not (note.startswith(CALLED_WITH) or note.endswith(AS_WITH_THESE))
     ]
     lines += [f"{ledger.counter}: {view.as_sentence(note)}" for ledger in result.ledgers for note in ledger.notes]
     lines += [f"Published: {sentence}" for sentence in view.list_published(result)]
@@ -175,7 +175,9 @@ def _list_notes(result: Answer, run_verdict: Verdict) -> list[RenderableType]:
 def _list_figures(run_verdict: Verdict) -> list[RenderableType]:
     """The numbers to publish, each as a sentence to cite."""
     lines: list[RenderableType] = [
-        Text.assemble(("To publish: ", "bold"), escape_line(f.sentence)) for f in run_verdict.figures
+        Text.assemble(("To publish: ", "bold"), escape_line(" ".join([f.sentence, *map(view.as_sentence, by_values)])))
+        for f in run_verdict.figures
+        for by_values in [[note for note in f.notes if note.endswith(AS_WITH_THESE)]]
     ]
     lines += [Text(sentence, style=STYLE_OF_STATE[State.NOT_COMPARABLE]) for sentence in run_verdict.cautions]
     if run_verdict.difference:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from reconcile.core.records import AS_WITH_THESE
 from reconcile.core.results import Unknown
 from reconcile.core.work import Work
 from reconcile.engine.answer import Answer
@@ -167,3 +168,13 @@ def test_hostile_names_do_not_reach_the_terminal_raw() -> None:
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert "[red]" in text.replace("\n", "") or "[re" in text
+
+
+def test_that_values_matter_is_said_beside_the_number_to_publish() -> None:
+    """Once, and not among the notes, which a large model has no room for."""
+    result = samples.clean()
+    note = f"values decide a size, and the work {AS_WITH_THESE}"
+    noted = replace(result, traces=tuple(replace(trace, notes=(note,)) for trace in result.traces))
+    said = joined(noted)
+    assert said.count(AS_WITH_THESE) == len(noted.traces)
+    assert said.index("To publish") < said.index(AS_WITH_THESE)
