@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from tests.matrix.llm_forms import flops, latent
 from tests.own.documents import consoles, not_printed
 from tests.own.one_process import Commands
 
@@ -32,14 +30,3 @@ def test_the_page_shows_what_is_printed(command: str, parts: list[str], llm: Com
     done = llm(*command.split()[1:], folder=tmp_path)
     assert done.returncode == int("formula conform" in command), done.stderr  # the function that it shows is wrong
     assert not_printed(parts, done.stdout) == []
-
-
-@pytest.mark.parametrize("seq", [4096, 32768, 131072])
-def test_the_rows_of_glm52_are_closed_forms(seq: int) -> None:
-    """The pull request's figures are held to its formula by tests/adapters/counters/formulas/test_sparse_attention.py."""
-    glm = json.loads((ROOT / "tests/matrix/llm/glm-5.2.json").read_text())
-    ran, (_, pairs) = flops(glm, "training", seq), latent(glm)
-    attention = 6 * glm["num_hidden_layers"] * pairs * seq**2
-    sparse = ran - attention + attention * glm["index_topk"] // seq
-    (row,) = (line for line in (ROOT / "docs" / "llm.md").read_text().splitlines() if line.startswith(f"| {seq:,} |"))
-    assert row.endswith(f"| {ran / seq / 1e9:,.1f} | {sparse / seq / 1e9:,.1f} |")

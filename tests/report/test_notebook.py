@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -75,6 +76,13 @@ def test_it_loads_and_runs_nothing(sample: Callable[[], Answer]) -> None:
     html = to_fragment(describe_run(sample()))
     assert not re.search(r"<script|<img|https?:|url\(|@import|javascript:", html)
     assert len(html) < 50_000
+
+
+def test_how_the_trace_was_taken_is_said() -> None:
+    result = samples.clean()
+    noted = replace(result.traces[1], notes=("1 loop counts were read from one run on the example input",))
+    text = shown(replace(result, traces=(result.traces[0], noted))).text
+    assert "trace@torch: 1 loop counts were read from one run on the example input" in text
 
 
 def test_a_run_shows_itself() -> None:
