@@ -31,11 +31,6 @@ def functional(*names: str) -> tuple[str, ...]:
     return tuple(F + name for name in names)
 
 
-def of_torch(*names: str) -> tuple[str, ...]:
-    """Full names of functions that torch and its tensors have."""
-    return tuple(f"{space}.{name}" for name in names for space in ("torch", "torch.Tensor"))
-
-
 def shape_in(op: Op, at: int = 0) -> tuple[int, ...]:
     """The shape of an input."""
     return dims(op.inputs[at].shape)
@@ -149,13 +144,6 @@ def state_of(op: Op) -> int:
     return int(op.attrs.get("proj_size") or op.attrs["hidden_size"])
 
 
-def gated_step(op: Op, width: int) -> Work:
-    """Both products and elementwise work, without biases (``biases`` has these)."""
-    hidden = op.attrs["hidden_size"]
-    gates, mul, add = GATES[kind_of(op)]
-    return Work(mac=gates * hidden * (width + state_of(op)), mul=mul * hidden, add=add * hidden)
-
-
 def biases(op: Op) -> Work:
     """Both biases of one step, whether or not the layer has them."""
     return Work(add=2 * GATES[kind_of(op)][0] * op.attrs["hidden_size"])
@@ -180,16 +168,6 @@ def all_layers(op: Op, step: Step, state: int) -> Work:
     directions = 2 if op.attrs["bidirectional"] else 1
     widths = [op.attrs["input_size"], *[directions * state] * (op.attrs["num_layers"] - 1)]
     return sum((step(op, width) for width in widths), ZERO) * directions
-
-
-def first_two_sizes(step: Step) -> Compute:
-    """Every layer, for as many rows as the first two sizes of the input make, whichever of them is the batch."""
-
-    def compute(op: Op) -> Work:
-        rows = shape_in(op)
-        return all_layers(op, step, state_of(op)) * (rows[0] * rows[1])
-
-    return compute
 
 
 def one_step(step: Step) -> Compute:

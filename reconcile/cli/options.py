@@ -184,14 +184,6 @@ def pass_of_a_pair(function: F) -> F:
     return declare_option("pass", type=click.Choice(PASSES), metavar="|".join(PASSES), help=look)(function)
 
 
-def of_families(function: F) -> F:
-    """Decorate a command of the zoo's families with --case and --pass, both repeatable."""
-    look = "Run only this pass."
-    function = click.option("--pass", "passes", type=click.Choice(PASSES), multiple=True, help=look)(function)
-    look = "Run only this family. Repeatable; default all."
-    return click.option("--case", "families", multiple=True, metavar="NAME", help=look)(function)
-
-
 def options(*names: str | Callable[[Any], Any]) -> Callable[[F], F]:
     """Decorate a command with these options, by their names or as ``declare_option`` and ``models`` make them, in this order."""
     made = [declare_option(name) if isinstance(name, str) else name for name in names]

@@ -13,6 +13,7 @@ from ..patched_functions.rules import (
     elementwise,
     from_the_left,
     matmul,
+    of_torch,
     resize_rule,
     transposed_twice_grouped,
 )
@@ -26,7 +27,6 @@ from ..patched_functions.shared_formulas import (
     register_formulas,
     why_not,
 )
-from ..rule_parts import of_torch
 from ..rulebook import RuleBook
 from . import COUNTERS
 

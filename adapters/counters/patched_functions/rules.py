@@ -13,16 +13,41 @@ from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
 from ..rule_parts import (
+    GATES,
+    Step,
+    all_layers,
     biases,
     elements_in,
-    first_two_sizes,
-    gated_step,
+    kind_of,
     matrix_product,
     one_step,
     printed_flops,
     shape_in,
+    state_of,
 )
 from ..rulebook import Compute, NotCounted, dims, size
+
+
+def of_torch(*names: str) -> tuple[str, ...]:
+    """Full names of functions that torch and its tensors have."""
+    return tuple(f"{space}.{name}" for name in names for space in ("torch", "torch.Tensor"))
+
+
+def gated_step(op: Op, width: int) -> Work:
+    """Both products and elementwise work, without biases (``biases`` has these)."""
+    hidden = op.attrs["hidden_size"]
+    gates, mul, add = GATES[kind_of(op)]
+    return Work(mac=gates * hidden * (width + state_of(op)), mul=mul * hidden, add=add * hidden)
+
+
+def first_two_sizes(step: Step) -> Compute:
+    """Every layer, for as many rows as the first two sizes of the input make, whichever of them is the batch."""
+
+    def compute(op: Op) -> Work:
+        rows = shape_in(op)
+        return all_layers(op, step, state_of(op)) * (rows[0] * rows[1])
+
+    return compute
 
 
 def norm(plain: Work, affine: Work) -> Compute:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work
-from ..rule_parts import AXES, CELLS, LAYERS, functional, of_torch, per_input
+from ..rule_parts import AXES, CELLS, LAYERS, functional, per_input
 from ..rulebook import Compute, NotCounted, RuleBook
-from .rules import addmm, cell, convolution, count_nothing, einsum, linear, matmul, norm, recurrent
+from .rules import addmm, cell, convolution, count_nothing, einsum, linear, matmul, norm, of_torch, recurrent
 
 MACS = "macs"
 

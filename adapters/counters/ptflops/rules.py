@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ....core.records import Op
 from ....work import Work, prod
-from ..patched_functions.rules import elementwise, from_the_left, matmul
+from ..patched_functions.rules import elementwise, first_two_sizes, from_the_left, gated_step, matmul, of_torch
 from ..rule_parts import (
     AXES,
     CELLS,
@@ -16,10 +16,7 @@ from ..rule_parts import (
     biases,
     by_axes,
     classes,
-    first_two_sizes,
     functional,
-    gated_step,
-    of_torch,
     one_step,
     per_input,
     per_output,

@@ -11,8 +11,8 @@ from functools import partial
 
 from ....core.records import Op
 from ....work import Work, prod
+from ...jax.unpadded_convolution import convolution_macs
 from ..rulebook import RuleBook, dims, size
-from ..unpadded_convolution import convolution_macs
 from . import COUNTERS
 
 BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"R": "jax/experimental/roofline/rooflines.py"})

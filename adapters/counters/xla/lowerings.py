@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from ....core.causes import Cause
 from ....core.records import Op, Tensor
 from ....work import ZERO, Work, is_complex, numel, prod
+from ...jax.unpadded_convolution import convolution_macs
 from ..bridge import known_work, unknown_of
-from ..unpadded_convolution import convolution_macs
 
 ONE = {
     "add": "add", "add_any": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "rem": "remainder", "neg": "negate",

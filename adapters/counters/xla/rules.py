@@ -14,9 +14,9 @@ from typing import Any
 from ....core.causes import Cause
 from ....core.records import Op
 from ....work import Work, prod
+from ...jax.unpadded_convolution import convolution_macs
 from ..float32_sums import EXACT, float32_sum
 from ..rulebook import NotCounted, RuleBook, size
-from ..unpadded_convolution import convolution_macs
 from . import COUNTERS
 
 BOOK = RuleBook(COUNTERS[0].family, COUNTERS[0].versions_key, {"H": "xla/service/hlo_cost_analysis.cc"})

@@ -11,14 +11,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...cli.options import PATH, of_families, options
+from ...cli.options import PATH, F, options
 from ...cli.progress import CLEAN, bar
 from ...cli.streams import say
 from ...core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
+from ...launch.options import PASSES
 from ..number_types import Jobs
 
 if TYPE_CHECKING:
     from .cells import Card
+
+
+def of_families(function: F) -> F:
+    """Decorate a command of the zoo's families with --case and --pass, both repeatable."""
+    look = "Run only this pass."
+    function = click.option("--pass", "passes", type=click.Choice(PASSES), multiple=True, help=look)(function)
+    look = "Run only this family. Repeatable; default all."
+    return click.option("--case", "families", multiple=True, metavar="NAME", help=look)(function)
 
 
 @click.command()

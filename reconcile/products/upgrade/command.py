@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
-from ...cli.options import added_options, models, of_families, options
+from ...cli.options import added_options, models, options
 from ...cli.streams import say
 from ...core.errors import EXIT_FAILED, EXIT_OK, EXIT_UNEXPLAINED
+from ..scorecard.command import of_families
 
 
 @click.command()
