@@ -37,7 +37,7 @@ OUTSIDE = (
 """What a count of one training step does not include."""
 WITHHELD = "framework reason remedy"
 """The fields of a reason in a report."""
-HEAD = "layer & parameters & MACs & GFLOPs & share"
+HEAD = ("layer", "parameters", "MACs", "GFLOPs", "share")
 UNKNOWN = "--"
 """What the table has in place of a number that is not known."""
 
@@ -167,8 +167,8 @@ def _escape_texts(value: Any) -> Any:
 
 
 def to_latex(result: Answer, _command: str = "") -> str:
-    """A table per framework: parameters, multiply-adds, FLOPs by the run's convention and their share. What is not known is a
-    dash: the work of an op without a formula, the parameters of a function, of a graph in a file."""
+    """A table per framework: parameters, multiply-adds, FLOPs by the run's convention and their share. The work of an op
+    without a formula is a dash; parameters that are not known, as of a function or of a graph in a file, have no column."""
     return "\n".join(line for trace in result.traces if trace.rows for line in _latex_table(result, trace))
 
 
@@ -177,7 +177,8 @@ def _latex_table(result: Answer, trace: TraceResult) -> Iterator[str]:
     flops = {row.layer: row.work.get(trace.framework) for row in result.layers}
     total = trace.totals.get(result.convention.name)
     yield f"% {escape_line(result.model)}: {trace.name}, {result.pass_}, convention {result.convention.name}"
-    yield from (r"\begin{tabular}{lrrrr}", r"\hline", rf"{HEAD} \\", r"\hline")
+    head = [title for title in HEAD if title != "parameters" or trace.parameters]
+    yield from (rf"\begin{{tabular}}{{l{'r' * len(head[1:])}}}", r"\hline", rf"{' & '.join(head)} \\", r"\hline")
     for layer in dict.fromkeys([*flops, *trace.parameters]):
         work, known = works.get(layer), flops.get(layer, 0)
         if layer in trace.parameters or known != 0:
@@ -195,7 +196,7 @@ def _latex_row(name: str, parameters: int | None, macs: str, flops: int | None, 
     share = UNKNOWN if flops is None or not total else percent(flops, total)
     cells = (
         escape_latex(name),
-        UNKNOWN if parameters is None else number(parameters),
+        *([] if parameters is None else [number(parameters)]),
         macs,
         UNKNOWN if flops is None else f"{flops / 1e9:.4g}",
         escape_latex(share),
