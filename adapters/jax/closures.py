@@ -37,7 +37,7 @@ class Place(NamedTuple):
             self.holder.cell_contents = value
 
 
-def places(function: Any) -> list[Place]:
+def find_places(function: Any) -> list[Place]:
     """The variables with objects of nnx that a function reads, or a function that it calls by such a variable."""
     found: dict[tuple[int, str], Place] = {}
     _search(function, found, set())

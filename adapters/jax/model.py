@@ -163,7 +163,7 @@ def call(model: Any, positional: tuple[Any, ...], named: dict[str, Any], trainin
     Leaves without a shape and a dtype are constants of the program.  A plain function trains its first argument, as
     ``jax.grad`` does, if it has another one.
     """
-    around = [] if holds_arrays(model) or keras_model.keras_of(model, "Layer") else closures.places(model)
+    around = [] if holds_arrays(model) or keras_model.keras_of(model, "Layer") else closures.find_places(model)
     nnx = layers.inside((positional, named, [place.value for place in around]))
     if nnx is not None and not holds_arrays(model):
         return _of_modules(model, (positional, named), around, nnx)

@@ -56,5 +56,5 @@ def _shape(leaf: Any) -> Any:
 
 def fresh(function: Any, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
     """Clear JAX's caches of a function with nnx objects: they hold objects of this trace, and the program must use its own."""
-    if "flax.nnx" in sys.modules and (layers.inside((positional, named)) or closures.places(function)):
+    if "flax.nnx" in sys.modules and (layers.inside((positional, named)) or closures.find_places(function)):
         jax.clear_caches()

@@ -18,7 +18,7 @@ from .graphs.layer_scopes import recorded_scopes
 from .model import _dtype_name, is_leaf
 from .parts import Parts, noted_parts
 from .step_graph import Step
-from .targets import Batch, made_for, name_of, of_floats
+from .targets import Batch, cast_floats, make_targets, name_of
 
 RANDOM = ("Random", "Truncated", "Multinomial")
 """In the types of ops that draw numbers: what they draw depends on no variable, as an input does."""
@@ -89,12 +89,12 @@ class KerasTrainStep:
         if isinstance(self.given, Batch):
             self._y = self.given.rest
         elif self.given is not None:
-            self._y = () if self.given[0] is None else (of_floats(self.given[0]),)
+            self._y = () if self.given[0] is None else (cast_floats(self.given[0]),)
         elif self.model.loss is not None:
             call = _function(
                 lambda *tensors: self.model(nested.fill_leaves(self.x, is_leaf, tensors), training=True), specs
             )
-            self._y = (made_for(self.model, call.structured_outputs),)
+            self._y = (make_targets(self.model, call.structured_outputs),)
         self.targets = nested.leaves(self._y, is_leaf)
         return specs + [_spec(leaf, f"target{i}") for i, leaf in enumerate(self.targets)]
 

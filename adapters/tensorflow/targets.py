@@ -39,7 +39,7 @@ class Batch:
         return x if self._whole else (x, *rest)
 
 
-def made_for(model: Any, outputs: Any) -> Any:
+def make_targets(model: Any, outputs: Any) -> Any:
     """Zeros in the structure of the outputs: integers without the last axis for a sparse loss, else like the output."""
     losses = iter(_losses(model, outputs))
     return nested.change_leaves(outputs, is_leaf, lambda leaf: _zeros(leaf, next(losses)))
@@ -59,7 +59,7 @@ def _zeros(leaf: Any, loss: Any) -> Any:
     return numpy.zeros(shape, _floatx() if "float" in name else name)
 
 
-def of_floats(given: Any) -> Any:
+def cast_floats(given: Any) -> Any:
     """Given targets as ``fit`` takes them: floating numbers in Keras' own precision."""
     import numpy
 

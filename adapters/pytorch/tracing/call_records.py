@@ -1,4 +1,7 @@
-"""Makes op records of PyTorch calls: a dispatched operator, or a fused recurrent call (GRU, LSTM, RNN) as one op."""
+"""Makes op records of PyTorch calls: a dispatched operator, or a fused recurrent call (GRU, LSTM, RNN) as one op.
+
+It also asks PyTorch where an operator's kernels were registered, and tests whether an operator acts element by element.
+"""
 
 from __future__ import annotations
 

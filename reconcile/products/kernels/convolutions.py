@@ -1,4 +1,4 @@
-"""Rules for convolution kernels: multiply-adds of implicit GEMMs, and of plain GEMMs where the filter is 1 x 1."""
+"""Multiply-adds of a GPU's convolution kernels, by their launches (ncu.py): implicit GEMMs, and GEMMs for 1 x 1 filters."""
 
 from __future__ import annotations
 
