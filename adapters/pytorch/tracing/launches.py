@@ -70,8 +70,12 @@ def see() -> None:
         for kind, name, around in _doors():
             if name in vars(kind) and (kind, name) not in held:
                 _held.append((kind, name, vars(kind)[name]))
-                setattr(kind, name, around(vars(kind)[name]))
+                setattr(kind, name, _wrap(vars(kind)[name], around))
         _depth.append(1)
+
+
+def _wrap(run: Callable[..., Any], around: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args, **kwargs: around(run, *args, **kwargs)
 
 
 def is_launching() -> bool:
@@ -89,12 +93,12 @@ def unsee() -> None:
 
 
 def _doors() -> list[tuple[Any, str, Callable[..., Any]]]:
-    """Each class and its method that launches, and what makes an operator of that."""
+    """Each class and its method that launches, and what makes an operator of a call: it gets the method, then the arguments."""
     kernels = [door for reader in (_readers() if may_launch() else []) for door in reader.list_doors()]
-    programs = [(kind, name, partial(_program, "aoti")) for kind in _runners() for name in ("run", "boxed_run")]
-    programs += [(kind, "__call__", partial(_program, "inductor")) for kind in _graphs()]
+    programs = [(kind, name, partial(_run_program, "aoti")) for kind in _runners() for name in ("run", "boxed_run")]
+    programs += [(kind, "__call__", partial(_run_program, "inductor")) for kind in _graphs()]
     others = [(torch.cuda.CUDAGraph, "replay", _replay)]
-    back = [(torch._C, "_from_dlpack", _lift_maker), (torch, "frombuffer", _lift_maker)]
+    back = [(torch._C, "_from_dlpack", _lift), (torch, "frombuffer", _lift)]
     return [*kernels, *programs, *others, *back]
 
 
@@ -111,28 +115,19 @@ def _graphs() -> list[Any]:
     return [] if kind is None else [kind]
 
 
-def _program(space: str, run: Callable[..., Any]) -> Callable[..., Any]:
-    def run_seen(self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_launching():
-            return run(self, inputs, *args, **kwargs)
-        tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
-        return call_as_operator(space, "program", {"inputs": tensors}, lambda: run(self, inputs, *args, **kwargs))
-
-    return run_seen
+def _run_program(space: str, run: Callable[..., Any], self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    if is_launching():
+        return run(self, inputs, *args, **kwargs)
+    tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+    return call_as_operator(space, "program", {"inputs": tensors}, lambda: run(self, inputs, *args, **kwargs))
 
 
-def _replay(replay: Callable[..., Any]) -> Callable[..., Any]:
-    def replay_seen(self: Any) -> Any:
-        return replay(self) if is_launching() else call_as_operator("cuda_graph", "replay", {}, lambda: replay(self))
-
-    return replay_seen
+def _replay(replay: Callable[..., Any], self: Any) -> Any:
+    return replay(self) if is_launching() else call_as_operator("cuda_graph", "replay", {}, lambda: replay(self))
 
 
-def _lift_maker(make: Callable[..., Any]) -> Callable[..., Any]:
-    def make_seen(*args: Any, **kwargs: Any) -> Any:
-        return torch.ops.aten.lift_fresh.default(make(*args, **kwargs))
-
-    return make_seen
+def _lift(make: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return torch.ops.aten.lift_fresh.default(make(*args, **kwargs))
 
 
 def call_as_operator(space: str, name: str, given: dict[str, Any], launch: Callable[[], Any]) -> Any:

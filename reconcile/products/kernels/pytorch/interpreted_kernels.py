@@ -19,7 +19,7 @@ from typing import Any
 from ....adapters.pytorch.tracing.launches import CountedLaunch
 from ....core.records import FORWARD, POINTWISE, Op, Tensor
 from .kernel_programs import CannotRead, count_dots
-from .launched_kernels import list_launchers, watch_run
+from .launched_kernels import list_launchers, run_as_operator
 
 DOT, OTHERS = "tl.dot", "tl.elementwise"
 """The ops inside a launch: its products, and all that it computes beside them, which is not counted."""
@@ -35,7 +35,7 @@ _now = local()
 
 def list_doors() -> list[tuple[Any, str, Callable[..., Any]]]:
     """The methods that launch kernels, and those of the interpreter that run a grid and compute, with what watches each."""
-    watch: Callable[..., Any] = partial(watch_run, begin_launch, note_compiled)
+    watch: Callable[..., Any] = partial(run_as_operator, begin_launch, note_compiled)
     launching = [(kind, "run", watch) for kind in list_launchers()]
     module = sys.modules.get("triton.runtime.interpreter")
     if not launching or module is None:
@@ -44,7 +44,7 @@ def list_doors() -> list[tuple[Any, str, Callable[..., Any]]]:
 
     builder, dots = module.InterpreterBuilder, partial(_count_dot, masks)
     own = {"set_grid_idx": partial(_start_program, masks), "create_dot": dots, "create_dot_scaled": dots}
-    grid = (module.GridExecutor, "__call__", partial(_start_grid, masks))
+    grid = (module.GridExecutor, "__call__", partial(_run_grid, masks))
     return [*launching, grid, *((builder, *each) for each in own.items()), *masks.list_methods(module)]
 
 
@@ -85,42 +85,33 @@ def count_launch() -> CountedLaunch:
     return CountedLaunch([op._asdict() for op in ops])
 
 
-def _start_grid(masks: Any, run: Callable[..., Any]) -> Callable[..., Any]:
-    def run_counted(*args: Any, **kwargs: Any) -> Any:
-        masks.end_program()
-        _now.dots = Counter()  # of several that an autotuner tries, the last is the launch
-        out = run(*args, **kwargs)
+def _run_grid(masks: Any, run: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    masks.end_program()
+    _now.dots = Counter()  # of several that an autotuner tries, the last is the launch
+    out = run(*args, **kwargs)
+    _now.dots.update(masks.end_program())
+    return out
+
+
+def _start_program(masks: Any, move: Callable[..., Any], *args: Any) -> Any:
+    if getattr(_now, "dots", None) is not None:
         _now.dots.update(masks.end_program())
-        return out
-
-    return run_counted
+    return move(*args)
 
 
-def _start_program(masks: Any, move: Callable[..., Any]) -> Callable[..., Any]:
-    def move_counted(*args: Any) -> Any:
-        if getattr(_now, "dots", None) is not None:
-            _now.dots.update(masks.end_program())
-        return move(*args)
-
-    return move_counted
-
-
-def _count_dot(masks: Any, multiply: Callable[..., Any]) -> Callable[..., Any]:
-    def multiply_counted(builder: Any, first: Any, *others: Any, **kwargs: Any) -> Any:
-        out = multiply(builder, first, *others, **kwargs)
-        if getattr(_now, "dots", None) is not None:
-            # first, second, sum, ...; or first, its scales and format, second, ...: two numbers of four bits are in a byte
-            second, packed = (others[2], 2 - (_name(others[1]) != "E2M1")) if len(others) > 4 else (others[0], 1)
-            rows, (*_, columns) = prod(out.data.shape[:-1]), out.data.shape
-            inner = first.data.size * packed // rows
-            stack = out.data.shape[:-2]
-            shapes = (*stack, rows // prod(stack), inner), (*stack, inner, columns)
-            tensors = (shapes[0], first), (shapes[1], second), (out.data.shape, out)
-            blocks = tuple((tuple(shape), str(each.dtype.scalar)) for shape, each in tensors)
-            masks.note_dot(blocks, out, first, *others)
-        return out
-
-    return multiply_counted
+def _count_dot(masks: Any, multiply: Callable[..., Any], builder: Any, first: Any, *others: Any, **kwargs: Any) -> Any:
+    out = multiply(builder, first, *others, **kwargs)
+    if getattr(_now, "dots", None) is not None:
+        # first, second, sum, ...; or first, its scales and format, second, ...: two numbers of four bits are in a byte
+        second, packed = (others[2], 2 - (_name(others[1]) != "E2M1")) if len(others) > 4 else (others[0], 1)
+        rows, (*_, columns) = prod(out.data.shape[:-1]), out.data.shape
+        inner = first.data.size * packed // rows
+        stack = out.data.shape[:-2]
+        shapes = (*stack, rows // prod(stack), inner), (*stack, inner, columns)
+        tensors = (shapes[0], first), (shapes[1], second), (out.data.shape, out)
+        blocks = tuple((tuple(shape), str(each.dtype.scalar)) for shape, each in tensors)
+        masks.note_dot(blocks, out, first, *others)
+    return out
 
 
 def _type(name: str) -> str:

@@ -26,32 +26,26 @@ def list_launchers() -> list[Any]:
     return [kind for kind in dict.fromkeys(found) if kind is not None and "run" in vars(kind)]
 
 
-def watch_run(begin: Callable[[], None], note: Callable[..., None], run: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that launches, with the launch as an operator's call; ``begin()`` comes before it, and then ``note(kernel,
+def run_as_operator(
+    begin: Callable[[], None], note: Callable[..., None], run: Callable[..., Any], self: Any, *args: Any, **kwargs: Any
+) -> Any:
+    """A call of a method that launches, as an operator's call; ``begin()`` comes before the launch, and then ``note(kernel,
     arguments, grid)`` with what was launched."""
+    if kwargs.get("warmup"):
+        return run(self, *args, **kwargs)
+    given = dict(zip(self.arg_names, args, strict=False), **{k: v for k, v in kwargs.items() if k in self.arg_names})
+    grid = _grid(kwargs.get(GRID), given)
 
-    def run_seen(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if kwargs.get("warmup"):
-            return run(self, *args, **kwargs)
-        given = dict(
-            zip(self.arg_names, args, strict=False), **{k: v for k, v in kwargs.items() if k in self.arg_names}
-        )
-        grid = _grid(kwargs.get(GRID), given)
+    def launch() -> Any:
+        kernel = run(self, *args, **kwargs)
+        note(kernel, given, grid)
+        return kernel
 
-        def launch() -> Any:
-            kernel = run(self, *args, **kwargs)
-            note(kernel, given, grid)
-            return kernel
-
-        if is_launching():
-            return launch()
-        known = dict(
-            islice(((name, value) for name, value in {GRID: grid, **given}.items() if kind_of(value)), MOST_ARGUMENTS)
-        )
-        begin()
-        return call_as_operator(SPACE, _name(self), known, launch)
-
-    return run_seen
+    if is_launching():
+        return launch()
+    readable = ((name, value) for name, value in {GRID: grid, **given}.items() if kind_of(value))
+    begin()
+    return call_as_operator(SPACE, _name(self), dict(islice(readable, MOST_ARGUMENTS)), launch)
 
 
 def _grid(grid: Any, given: dict[str, Any]) -> list[int]:

@@ -108,29 +108,22 @@ def _guard(note: Callable[..., None], *args: Any) -> None:
         _now.failed = True
 
 
-def _mark_elementwise(method: Callable[..., Any]) -> Callable[..., Any]:
-    def call_marked(*args: Any, **kwargs: Any) -> Any:
-        _now.elementwise = True
-        return method(*args, **kwargs)
-
-    return call_marked
+def _mark_elementwise(method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    _now.elementwise = True
+    return method(*args, **kwargs)
 
 
-def _follow(note: Callable[..., None], method: Callable[..., Any]) -> Callable[..., Any]:
+def _follow(note: Callable[..., None], method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Note each call of a method, and none that it makes itself, but of masked loads and stores."""
-
-    def call_noted(*args: Any, **kwargs: Any) -> Any:
-        depth, _now.elementwise = getattr(_now, "depth", 0), False
-        _now.depth = depth + 1
-        try:
-            out = method(*args, **kwargs)
-            if not depth or note in (_load, _store):
-                _guard(note, out, method, *args)
-        finally:
-            _now.depth = depth
-        return out
-
-    return call_noted
+    depth, _now.elementwise = getattr(_now, "depth", 0), False
+    _now.depth = depth + 1
+    try:
+        out = method(*args, **kwargs)
+        if not depth or note in (_load, _store):
+            _guard(note, out, method, *args)
+    finally:
+        _now.depth = depth
+    return out
 
 
 def _load(out: Any, _method: Any, _builder: Any, _places: Any, mask: Any, other: Any, *_: Any) -> None:
