@@ -59,7 +59,7 @@ class Row:
 
 
 def groups() -> dict[str, tuple[str, tuple[str, ...]]]:
-    """What runs together: the environment and its counters, by the group's name; rare counters that need no more are among them."""
+    """What runs together: the environment and its counters, by the group's name; rare ones that need no more are there, too."""
     found = {"beside": (environments.CURRENT, every_counter())}
     for name, place in environments.load().items():
         if not place.unasked and place.counters:
