@@ -19,7 +19,7 @@ def test_stages_of_another_pytorch_are_refused(monkeypatch: pytest.MonkeyPatch) 
 
     made: dict[str, Any] = {}
     monkeypatch.delattr(stage.PipelineStage, "_recv_meta")
-    pipelines.replace_exchanges(lambda _owner, name, make: made.update({name: make(None)}), lambda: None)
+    pipelines.replace_exchanges(lambda _owner, name, wrapper: made.update({name: wrapper}), lambda: None)
     assert sorted(made) == ["__init__"]
     with pytest.raises(FactoryError, match=r"by functions of PyTorch 2\.13, which PyTorch .* lacks"):
-        made["__init__"](object())
+        made["__init__"](None, object())

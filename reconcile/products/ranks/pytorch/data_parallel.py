@@ -17,34 +17,26 @@ from torch.nn.parallel import DistributedDataParallel
 META = torch.device("meta")
 
 
-def replace_reducer(replace: Callable[[Any, str, Callable[[Any], Any]], None]) -> None:
+def replace_reducer(replace: Callable[[Any, str, Callable[..., Any]], None]) -> None:
     """Let each DistributedDataParallel add its gradients by a call that returns at once; a hook of the program's own stays."""
 
-    def init(held: Any) -> Any:
-        def init_model(self: Any, *args: Any, **kwargs: Any) -> None:
-            held(self, *args, **kwargs)
-            self._rank_hooked = False
+    def init_model(held: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+        held(self, *args, **kwargs)
+        self._rank_hooked = False
 
-        return init_model
+    def register_hook(held: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+        self._rank_hooked = True
+        held(self, *args, **kwargs)
 
-    def replace_hook(held: Any) -> Any:
-        def register_hook(self: Any, *args: Any, **kwargs: Any) -> None:
-            self._rank_hooked = True
-            held(self, *args, **kwargs)
+    def call_before(held: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+        """Of a call of the model, or of one that torch.distributed._composable.replicate holds."""
+        if not self._rank_hooked:
+            self.register_comm_hook(None, lambda _, bucket: _add_gradients(self, bucket.buffer()))
+        return held(self, *args, **kwargs)
 
-        return register_hook
-
-    def before(held: Any) -> Any:  # a call of the model, or of one that torch.distributed._composable.replicate holds
-        def call_before(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if not self._rank_hooked:
-                self.register_comm_hook(None, lambda _, bucket: _add_gradients(self, bucket.buffer()))
-            return held(self, *args, **kwargs)
-
-        return call_before
-
-    replace(DistributedDataParallel, "__init__", init)
-    replace(DistributedDataParallel, "register_comm_hook", replace_hook)
-    replace(DistributedDataParallel, "_pre_forward", before)
+    replace(DistributedDataParallel, "__init__", init_model)
+    replace(DistributedDataParallel, "register_comm_hook", register_hook)
+    replace(DistributedDataParallel, "_pre_forward", call_before)
 
 
 def _add_gradients(model: Any, gradients: torch.Tensor) -> Any:
@@ -57,7 +49,7 @@ def _add_gradients(model: Any, gradients: torch.Tensor) -> Any:
     return done
 
 
-def keep_on_meta(replace: Callable[[Any, str, Callable[[Any], Any]], None]) -> None:
+def keep_on_meta(replace: Callable[[Any, str, Callable[..., Any]], None]) -> None:
     """Let FSDP keep parameter groups on meta if their weights are there."""
     try:
         from torch.distributed.fsdp._fully_shard import _fsdp_collectives as collectives
@@ -65,26 +57,22 @@ def keep_on_meta(replace: Callable[[Any, str, Callable[[Any], Any]], None]) -> N
     except ImportError:
         return
 
-    def settle_weights(held: Any) -> Any:
+    def settle_weights(held: Any, self: Any, *args: Any, **kwargs: Any) -> None:
         """Before the first step: a program may have given values to its weights since it sharded them."""
+        held(self, *args, **kwargs)
+        if any(param.sharded_param.device.type != "meta" for param in self.fsdp_params):
+            return
+        for each in (self, *self.fsdp_params):
+            each.device = META
+        self._all_gather_output = self._all_gather_output.to(META)
 
-        def init(self: Any, *args: Any, **kwargs: Any) -> None:
-            held(self, *args, **kwargs)
-            if any(param.sharded_param.device.type != "meta" for param in self.fsdp_params):
-                return
-            for each in (self, *self.fsdp_params):
-                each.device = META
-            self._all_gather_output = self._all_gather_output.to(META)
-
-        return init
-
-    def handle(held: Any) -> Any:
-        return lambda kind: held("cpu" if kind == "meta" else kind)  # streams and events that do nothing
+    def get_handle(held: Any, kind: str) -> Any:
+        return held("cpu" if kind == "meta" else kind)  # streams and events that do nothing
 
     replace(groups.FSDPParamGroup, "lazy_init", settle_weights)
-    replace(groups.FSDPParamGroup, "_validate_no_meta_params", lambda _held: lambda _self: None)
+    replace(groups.FSDPParamGroup, "_validate_no_meta_params", lambda _held, _self: None)
     for module in (groups, collectives):
-        replace(module, "_get_device_handle", handle)
+        replace(module, "_get_device_handle", get_handle)
 
 
 def mesh_of(meshes: list[Any], world: int) -> dict[str, Any]:

@@ -49,14 +49,11 @@ class Pipelines:
         self.stages: list[Any] = []
 
 
-def _refuse_schedule(_held: Any) -> Any:
-    def refuse_init(_self: Any, *_args: Any, **_kwargs: Any) -> None:
-        raise FactoryError(PIPELINES_NEED_ANOTHER_RELEASE % torch.__version__)
-
-    return refuse_init
+def _refuse_schedule(*_args: Any, **_kwargs: Any) -> None:
+    raise FactoryError(PIPELINES_NEED_ANOTHER_RELEASE % torch.__version__)
 
 
-def replace_exchanges(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Callable[[], Any]) -> None:
+def replace_exchanges(replace: Callable[[Any, str, Callable[..., Any]], None], asking: Callable[[], Any]) -> None:
     """Replace what stages send each other before their first step."""
     try:
         from torch.distributed.pipelining import stage as stages
@@ -75,69 +72,54 @@ def replace_exchanges(replace: Callable[[Any, str, Callable[[Any], Any]], None],
         for name in (line, "any"):
             yield os.path.join(asking().pipelines.exchange, f"{name}.{from_}.{to}")
 
-    def send(_held: Any) -> Any:
-        def send_meta(self: Any, meta: Any, dst_stage: int) -> None:
-            for place in paths(self, self.stage_index, dst_stage):
-                with open(place + ".part", "wb") as file:
-                    pickle.dump(meta, file)
-                os.replace(place + ".part", place)
+    def send_meta(_held: Any, self: Any, meta: Any, dst_stage: int) -> None:
+        for place in paths(self, self.stage_index, dst_stage):
+            with open(place + ".part", "wb") as file:
+                pickle.dump(meta, file)
+            os.replace(place + ".part", place)
 
-        return send_meta
+    def receive_meta(_held: Any, self: Any, src_stage: int) -> Any:
+        outputs = self._stage_meta.outputs
+        if src_stage > self.stage_index and not any(isinstance(each, stages._DTensorMeta) for each in outputs):
+            # Gradients have the shapes of what they are taken of. How ranks share them, the next stage alone knows.
+            return stages._StageBackwardMeta(backward_metas=stages._derive_grad_metas(outputs))
+        line = torch.distributed.get_process_group_ranks(self.group)
+        first = line[self.stage_index_to_group_rank[src_stage]]
+        mark = os.path.join(asking().pipelines.exchange, RUNNING % first)
+        while True:
+            runs = os.path.exists(mark)  # asked first: what it left is there when it has ended
+            for place in paths(self, src_stage, self.stage_index):
+                if os.path.exists(place):
+                    with open(place, "rb") as file:
+                        return pickle.load(file)  # written by this tool, a rank before
+            if not runs:
+                raise Waits(first)
+            time.sleep(PAUSE)
 
-    def recv(_held: Any) -> Any:
-        def receive_meta(self: Any, src_stage: int) -> Any:
-            outputs = self._stage_meta.outputs
-            if src_stage > self.stage_index and not any(isinstance(each, stages._DTensorMeta) for each in outputs):
-                # Gradients have the shapes of what they are taken of. How ranks share them, the next stage alone knows.
-                return stages._StageBackwardMeta(backward_metas=stages._derive_grad_metas(outputs))
-            line = torch.distributed.get_process_group_ranks(self.group)
-            first = line[self.stage_index_to_group_rank[src_stage]]
-            mark = os.path.join(asking().pipelines.exchange, RUNNING % first)
-            while True:
-                runs = os.path.exists(mark)  # asked first: what it left is there when it has ended
-                for place in paths(self, src_stage, self.stage_index):
-                    if os.path.exists(place):
-                        with open(place, "rb") as file:
-                            return pickle.load(file)  # written by this tool, a rank before
-                if not runs:
-                    raise Waits(first)
-                time.sleep(PAUSE)
+    def vote_alone(_held: Any, self: Any, has_backward: bool, *_args: Any, **_kwargs: Any) -> Any:
+        dynamic = stages.InferenceMode.needs_dynamic(self._user_meta, has_backward)
+        self._rank_vote = torch.tensor([0 if dynamic else 1], dtype=torch.int32, device="cpu")
+        return self._rank_vote
 
-        return receive_meta
+    def prepare_unrecorded(held: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+        told = asking().pipelines
+        recorder, told.prepared = told.recorder, True
+        if recorder is None:
+            return held(self, *args, **kwargs)
+        paused, recorder.paused = recorder.paused, True
+        try:
+            return held(self, *args, **kwargs)
+        finally:
+            recorder.paused = paused
 
-    def own_vote(_held: Any) -> Any:
-        def vote_alone(self: Any, has_backward: bool, *_args: Any, **_kwargs: Any) -> Any:
-            dynamic = stages.InferenceMode.needs_dynamic(self._user_meta, has_backward)
-            self._rank_vote = torch.tensor([0 if dynamic else 1], dtype=torch.int32, device="cpu")
-            return self._rank_vote
+    def init_stage(held: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+        held(self, *args, **kwargs)
+        asking().pipelines.stages.append(self)
 
-        return vote_alone
-
-    def disable_recording(held: Any) -> Any:
-        def prepare_unrecorded(self: Any, *args: Any, **kwargs: Any) -> Any:
-            told = asking().pipelines
-            recorder, told.prepared = told.recorder, True
-            if recorder is None:
-                return held(self, *args, **kwargs)
-            paused, recorder.paused = recorder.paused, True
-            try:
-                return held(self, *args, **kwargs)
-            finally:
-                recorder.paused = paused
-
-        return prepare_unrecorded
-
-    def init(held: Any) -> Any:
-        def init_stage(self: Any, *args: Any, **kwargs: Any) -> None:
-            held(self, *args, **kwargs)
-            asking().pipelines.stages.append(self)
-
-        return init_stage
-
-    replace(base, "__init__", init)
+    replace(base, "__init__", init_stage)
     for name in ("_forward_metadata_inference", "_backward_metadata_inference"):
-        replace(base, name, disable_recording)
-    replace(base, "_send_meta", send)
-    replace(base, "_recv_meta", recv)
-    replace(base, "_warmup_forward_vote", own_vote)
-    replace(base, "_warmup_backward_result", lambda _held: lambda self, *_args, **_kwargs: self._rank_vote)
+        replace(base, name, prepare_unrecorded)
+    replace(base, "_send_meta", send_meta)
+    replace(base, "_recv_meta", receive_meta)
+    replace(base, "_warmup_forward_vote", vote_alone)
+    replace(base, "_warmup_backward_result", lambda _held, self, *_args, **_kwargs: self._rank_vote)

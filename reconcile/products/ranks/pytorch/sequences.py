@@ -34,25 +34,19 @@ ON_CPU = (
 
 
 def follow_context_parallelism(
-    replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Callable[[], Any]
+    replace: Callable[[Any, str, Callable[..., Any]], None], asking: Callable[[], Any]
 ) -> None:
     """Let each use of context parallelism tell its line of ranks, and run on the CPU."""
 
-    def follow_mesh(held: Any) -> Any:
-        def call_with_mesh(mesh: Any, *args: Any, **kwargs: Any) -> Any:
-            line = distributed.get_process_group_ranks(mesh.get_group())
-            if line not in asking().sequences:
-                asking().sequences.append(line)
-            return held(mesh, *args, **kwargs)
+    def call_with_mesh(held: Any, mesh: Any, *args: Any, **kwargs: Any) -> Any:
+        line = distributed.get_process_group_ranks(mesh.get_group())
+        if line not in asking().sequences:
+            asking().sequences.append(line)
+        return held(mesh, *args, **kwargs)
 
-        return call_with_mesh
-
-    def enable_on_cpu(held: Any) -> Any:
-        def enable() -> None:
-            held()
-            _rules()
-
-        return enable
+    def enable_on_cpu(held: Any) -> None:
+        held()
+        _rules()
 
     for name in PLACES:
         try:
@@ -60,7 +54,7 @@ def follow_context_parallelism(
         except ImportError:
             continue
         for start in STARTS:
-            replace(module, start, follow_mesh)
+            replace(module, start, call_with_mesh)
     try:
         ring = import_module(RING)
         ring.custom_ops.update(dict.fromkeys(TENSORS, partial(_ring, asking)))

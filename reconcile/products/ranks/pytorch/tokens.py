@@ -18,37 +18,31 @@ from torch.utils._python_dispatch import _disable_current_modes
 FUNCTIONS = "torch.distributed._functional_collectives"
 
 
-def replace_all_to_all(replace: Callable[[Any, str, Callable[[Any], Any]], None], asking: Callable[[], Any]) -> None:
+def replace_all_to_all(replace: Callable[[Any, str, Callable[..., Any]], None], asking: Callable[[], Any]) -> None:
     """Let each call of all_to_all_single return what the rank would receive."""
 
-    def functional(held: Any) -> Any:
-        def pass_tokens(given: Any, takes: Any, gives: Any, group: Any, *args: Any, **kwargs: Any) -> Any:
-            out = held(given, takes, gives, group, *args, **kwargs)
-            found = resolve(group)
-            if isinstance(found, str):
-                found = distributed.distributed_c10d._resolve_process_group(found)
-            _fill(asking, getattr(out, "elem", out), given, takes, gives, found)
-            return out
+    def return_tokens(held: Any, given: Any, takes: Any, gives: Any, group: Any, *args: Any, **kwargs: Any) -> Any:
+        out = held(given, takes, gives, group, *args, **kwargs)
+        found = resolve(group)
+        if isinstance(found, str):
+            found = distributed.distributed_c10d._resolve_process_group(found)
+        _fill(asking, getattr(out, "elem", out), given, takes, gives, found)
+        return out
 
-        return pass_tokens
-
-    def inplace(held: Any) -> Any:
-        def pass_tokens(
-            output: Any, input: Any, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None,
-            async_op: bool = False,
-        ) -> Any:  # fmt: skip
-            work = held(output, input, output_split_sizes, input_split_sizes, group, async_op)
-            _fill(asking, output, input, output_split_sizes, input_split_sizes, group)
-            return work
-
-        return pass_tokens
+    def write_tokens(
+        held: Any, output: Any, input: Any, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None,
+        async_op: bool = False,
+    ) -> Any:  # fmt: skip
+        work = held(output, input, output_split_sizes, input_split_sizes, group, async_op)
+        _fill(asking, output, input, output_split_sizes, input_split_sizes, group)
+        return work
 
     functions: Any = import_module(FUNCTIONS)
     resolve: Any = getattr(functions, "_resolve_group", None)  # of a mesh, too
     if resolve is not None:
-        replace(functions, "all_to_all_single", functional)
+        replace(functions, "all_to_all_single", return_tokens)
     for module in (distributed, distributed.distributed_c10d):
-        replace(module, "all_to_all_single", inplace)
+        replace(module, "all_to_all_single", write_tokens)
 
 
 def _fill(asking: Any, output: Any, given: Any, takes: Any, gives: Any, group: Any) -> None:

@@ -72,8 +72,8 @@ def install() -> None:
     except ImportError as error:
         raise FactoryError(RANKS_NEED_DISTRIBUTED % torch.__version__) from error
 
-    def pass_through(held: Any) -> Any:
-        return lambda *args, **kwargs: None if _current else held(*args, **kwargs)
+    def pass_through(held: Any, *args: Any, **kwargs: Any) -> Any:
+        return None if _current else held(*args, **kwargs)
 
     for module in (distributed, distributed.distributed_c10d):
         patch(module, "init_process_group", pass_through)
@@ -91,11 +91,11 @@ def install() -> None:
     tokens.replace_all_to_all(patch, current_rank)
 
 
-def patch(owner: Any, name: str, made: Callable[[Any], Any]) -> None:
-    """Replace a function of this owner, if it has it, by what ``made`` makes of it."""
+def patch(owner: Any, name: str, wrapper: Callable[..., Any]) -> None:
+    """Replace a function of this owner, if it has it, by ``wrapper``, which is given the function before its arguments."""
     held = getattr(owner, name, None)
     if held is not None:
-        setattr(owner, name, wraps(held)(made(held)))
+        setattr(owner, name, wraps(held)(lambda *args, **kwargs: wrapper(held, *args, **kwargs)))
 
 
 def current_rank() -> RankQueries:
@@ -127,34 +127,25 @@ def as_rank(rank: int, size: int, exchange: str) -> Iterator[RankQueries]:
         distributed.destroy_process_group()
 
 
-def _patched_get_rank(held: Any) -> Any:
-    def get_rank(group: Any = None) -> Any:
-        place = held(group)
-        current_rank().note_query(
-            lambda: None if group is None or place < 0 else distributed.get_process_group_ranks(group)
-        )
-        return place
-
-    return get_rank
+def _patched_get_rank(held: Any, group: Any = None) -> Any:
+    place = held(group)
+    current_rank().note_query(
+        lambda: None if group is None or place < 0 else distributed.get_process_group_ranks(group)
+    )
+    return place
 
 
-def _patched_group_rank(held: Any) -> Any:
-    def rank(group: Any) -> Any:
-        current_rank().note_query(lambda: distributed.get_process_group_ranks(group))
-        return held(group)
-
-    return rank
+def _patched_group_rank(held: Any, group: Any) -> Any:
+    current_rank().note_query(lambda: distributed.get_process_group_ranks(group))
+    return held(group)
 
 
-def _patched_mesh_init(held: Any) -> Any:
-    def init(mesh: Any, device_type: str, *args: Any, **kwargs: Any) -> None:
-        if _is_lacking(device_type):
-            current_rank().lacking.add(device_type)
-            device_type = "cpu"
-        held(mesh, device_type, *args, **kwargs)
-        current_rank().meshes.append(mesh)
-
-    return init
+def _patched_mesh_init(held: Any, mesh: Any, /, device_type: str, *args: Any, **kwargs: Any) -> None:
+    if _is_lacking(device_type):
+        current_rank().lacking.add(device_type)
+        device_type = "cpu"
+    held(mesh, device_type, *args, **kwargs)
+    current_rank().meshes.append(mesh)
 
 
 def _is_lacking(kind: str) -> bool:
@@ -163,28 +154,22 @@ def _is_lacking(kind: str) -> bool:
     return hasattr(handle, "is_available") and not handle.is_available()
 
 
-def _patched_mesh_query(held: Any) -> Any:
-    def note_mesh_query(mesh: Any, *args: Any, **kwargs: Any) -> Any:
-        place = held(mesh, *args, **kwargs)
-        dim = args[0] if args else kwargs.get("mesh_dim")
-        whole = dim is None and mesh.ndim > 1
-        current_rank().note_query(
-            lambda: (
-                list(map(int, mesh.mesh.flatten().tolist()))
-                if whole
-                else distributed.get_process_group_ranks(mesh.get_group(dim))
-            )
+def _patched_mesh_query(held: Any, mesh: Any, *args: Any, **kwargs: Any) -> Any:
+    place = held(mesh, *args, **kwargs)
+    dim = args[0] if args else kwargs.get("mesh_dim")
+    whole = dim is None and mesh.ndim > 1
+    current_rank().note_query(
+        lambda: (
+            list(map(int, mesh.mesh.flatten().tolist()))
+            if whole
+            else distributed.get_process_group_ranks(mesh.get_group(dim))
         )
-        return place
+    )
+    return place
 
-    return note_mesh_query
 
-
-def _patched_environ_getitem(held: Any) -> Any:
-    def getitem(environ: Any, name: Any) -> Any:
-        value = held(environ, name)
-        if name in RANK_VARIABLES:
-            current_rank().note_query(lambda: None)
-        return value
-
-    return getitem
+def _patched_environ_getitem(held: Any, environ: Any, name: Any) -> Any:
+    value = held(environ, name)
+    if name in RANK_VARIABLES:
+        current_rank().note_query(lambda: None)
+    return value
