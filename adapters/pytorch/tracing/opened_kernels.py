@@ -112,6 +112,8 @@ class KernelSeal(Seal):
         """See Seal."""
         self._has_left |= is_data(tensor)
 
+    _note_array = note_left
+
     @never_raise
     def check_call(self, func: Any, args: Any, kwargs: Any, within: bool) -> None:
         """See Seal. A few numbers of the program may become a tensor, as long as no values have left, where no other call tells

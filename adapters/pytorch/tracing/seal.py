@@ -191,6 +191,10 @@ class Seal:
             with _python_dispatch._disable_current_modes(), suppress(RuntimeError):  # of a dtype that has no numbers
                 self.left.update((type(each), each) for each in tensor.detach().flatten().tolist())
 
+    def _note_array(self, tensor: torch.Tensor) -> None:
+        """An array shares a tensor's memory, whatever made it, and may have written it."""
+        self.values_left |= is_data(tensor)
+
     def check_tensors(self, func: Any, args: Any, kwargs: Any) -> None:
         """Check the memory that an operator reads."""
         overwritten = func._schema.name == COPY and _covers_storage(args[0])
@@ -233,7 +237,7 @@ class Seal:
         for part, key, storage, place in self._memory_of(tensors):
             held = self._held.get(key)
             if held is not None and held.is_resizable and not _is_resizable(storage):
-                self.note_left(part)
+                self._note_array(part)
             found = digest(*place, storage)
             if held is None or held.place[1] != place[1]:  # or it was given back and taken again
                 self.foreign.add((place[1], found))

@@ -31,6 +31,13 @@ def train(net: nn.Module, x: torch.Tensor | None = None) -> None:
     net(rows() if x is None else x).sum().backward()
 
 
+def read_again(x: torch.Tensor) -> Any:
+    """An array by a function that is no method of the class, of memory that an operator reads later."""
+    values = torch._C.TensorBase.numpy(x)
+    x + 1
+    return values
+
+
 def again(back: Callable[[Any], torch.Tensor], out: Callable[[torch.Tensor], Any] = memory) -> Callable[[Any], None]:
     """A second call on a product of the first one's results: how values leave, and how they come back."""
 
@@ -167,6 +174,7 @@ HIDDEN: dict[str, Callable[[Any], None]] = {
     "into the memory of data": again(load, read_array),
     "by address, into the memory of data": again(load),
     "by address, as an array": again(torch.from_numpy),
+    "by PyTorch's own function": again(torch.from_numpy, read_again),
     "by a capsule": again(torch.from_numpy, lambda x: numpy.from_dlpack(Exporting(x))),
     "by address, as a list": again(lambda values: torch.tensor(values.tolist())),
     "each item": again(torch.from_numpy, read_items),

@@ -78,6 +78,8 @@ class StepSeal(Seal):
             self._steps_leave |= self.recorder.is_stepping
             self.crossings.note_left(tensor, self.layer())
 
+    _note_array = note_left
+
     @never_raise
     def note_address(self, tensor: Any) -> None:
         """The memory of a tensor is asked for. That of weights is, where a program saves them, and any by a launch."""
