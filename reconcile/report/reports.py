@@ -44,8 +44,10 @@ def render(
         "json": lambda: to_json(result),
         "html": lambda: _html(result, statement, command),
     }
-    added = {end: to_text(result, command) for end, to_text in load_formats(formats, "render").items()}
-    return {**{name: makers[name]() for name in FORMATS if name in formats}, **added, **tables, **drawn}
+    texts = {name: makers[name]() for name in FORMATS if name in formats}
+    if others := set(formats).difference(FORMATS, PICTURES):
+        texts |= {end: to_text(result, command) for end, to_text in load_formats(others, "render").items()}
+    return {**texts, **tables, **drawn}
 
 
 def explain_missing_page(result: Answer, formats: tuple[str, ...]) -> str:
