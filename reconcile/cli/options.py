@@ -6,7 +6,7 @@ A command of the core takes the options whose records name it; products name the
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -93,10 +93,11 @@ BASELINES = Path("reports/baselines")
 
 
 def chosen_formats(
-    _ctx: click.Context, _param: click.Parameter, value: str, allowed: tuple[str, ...] = TABLES
+    _ctx: click.Context, _param: click.Parameter, values: Sequence[str], allowed: tuple[str, ...] = TABLES
 ) -> tuple[str, ...]:
-    """The names in a list such as ``md,csv``, as click calls it. Raises BadParameter for one that is not ``allowed``, and
+    """The names in lists such as ``md,csv``, as click calls it. Raises BadParameter for one that is not ``allowed``, and
     UsageError for an extra comma."""
+    value = ",".join(values)
     chosen = tuple(dict.fromkeys(part.strip() for part in value.split(",")))
     if "" in chosen:
         kept = ",".join(filter(None, chosen)) or allowed[0]
@@ -107,7 +108,7 @@ def chosen_formats(
     return chosen
 
 
-def _with_pictures(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
+def _with_pictures(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> tuple[str, ...]:
     chosen = chosen_formats(ctx, param, value, (*FORMATS, *PICTURES, *added_formats()))
     if set(PICTURES) & set(chosen):
         from ..report.pictures.charts import require
@@ -133,7 +134,7 @@ KINDS: dict[Kind, dict[str, Any]] = {
     Kind.NAME_OR_FILE: {"type": TEXT},
     Kind.SETTING: {"callback": _pairs},
     Kind.LIMIT: {"type": Seconds(min=0, min_open=True)},
-    Kind.FORMATS: {"callback": chosen_formats},
+    Kind.FORMATS: {"callback": chosen_formats, "multiple": True},
 }
 
 
@@ -165,7 +166,7 @@ def _make_option(option: Option, look: Mapping[str, Any], parameter: str = "") -
         given["type"] = click.Choice(option.choices)
     if option.default not in (None, False):
         given |= {
-            "default": option.default,
+            "default": [option.default] if given["multiple"] else option.default,
             "show_default": bool(option.default) and "(default)" not in look.get("help", option.help),
         }
     names = filter(None, (option.short, option.flag, parameter or option.parameter))
@@ -175,7 +176,7 @@ def _make_option(option: Option, look: Mapping[str, Any], parameter: str = "") -
 def pictures(function: F) -> F:
     """Decorate a command with --format for reports that may have a page and pictures."""
     look = f"Of {','.join(FORMATS)} (default),{','.join((*PICTURES, *added_formats()))}."
-    return declare_option("format", default=",".join(FORMATS), callback=_with_pictures, help=look)(function)
+    return declare_option("format", default=[",".join(FORMATS)], callback=_with_pictures, help=look)(function)
 
 
 def pass_of_a_pair(function: F) -> F:

@@ -210,9 +210,12 @@ class FactoryPair(pairs.Pair):
 
     def _describe_missing_inputs(self) -> str:
         """The sentence about a model that takes inputs, none of which are given."""
+        alone = (
+            f", or --input {self.framework.name}:SHAPE for this model alone" if len(self.frameworks_of_run) > 1 else ""
+        )
         return (
             f"the factory {self.where} returned a model without example inputs: return (model, inputs), or "
-            "give them with --input, such as --input 1,3,224,224."
+            f"give them with --input, such as --input 1,3,224,224{alone}."
         )
 
     def tried(self, call: Callable[[], Any], inputs: Callable[[], str]) -> None:

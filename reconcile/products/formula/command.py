@@ -30,7 +30,7 @@ FORMATS = ("json", "txt", "tex", "py")
     "environment", "environments", "with", "python", "out",
 )  # fmt: skip
 @options(
-    declare_option("format", default=",".join(FORMATS), callback=partial(chosen_formats, allowed=FORMATS),
+    declare_option("format", default=[",".join(FORMATS)], callback=partial(chosen_formats, allowed=FORMATS),
              help="Formats; py is a Python module."),
     "device", "timeout", "formulas", "quiet", "verbose",
 )  # fmt: skip

@@ -48,7 +48,7 @@ LIST = ".toml"
     help="Folder of the files; with the same one, the command resumes.",
 )  # fmt: skip
 @click.option(
-    "--format", "formats", default="md", show_default=True, metavar="LIST",
+    "--format", "formats", multiple=True, default=["md"], show_default=True, metavar="LIST",
     callback=partial(chosen_formats, allowed=(*TABLES, "html")), help=f"Formats: {', '.join((*TABLES, 'html'))}.",
 )  # fmt: skip
 @where_it_runs

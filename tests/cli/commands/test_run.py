@@ -123,7 +123,7 @@ def test_the_exit_code_is_the_runs_own(stub: Stub, sample: object, code: int) ->
 
 
 def test_formats(stub: Stub) -> None:
-    assert stub.run("--format", "json,md,json").exit_code == 0
+    assert stub.run("--format", "json,md", "--format", "json").exit_code == 0
     assert sorted(p.suffix for p in stub.folder.iterdir()) == [".json", ".md"]
     assert not stub.requests[0].every_convention  # only the page shows more than one
 
