@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ...core.number_format import number, probability
+from ...core.number_format import format_count, number, probability
 from ...core.records import FLOP, MAC
 from ...report.document import Block, Code, Document, Items, Text
 from .printed_figure import PrintedFigure
@@ -73,7 +73,7 @@ def describe_variants(
         blocks.append(
             Text(
                 f"It may be another network's figure: of random figures of {_name_digits(wanted)}, {probability(chance)} are "
-                f"found among the {ran} variants that ran."
+                f"found among the {format_count(ran, 'variant')} that ran."
             )
         )
     return blocks
@@ -96,7 +96,7 @@ def verdict(decoded: Decoded) -> str:
         meets = "is this number" if figure.exact else "rounds to it" + ("" if figure.few else ", or is cut off to it")
         rounded = figure.exact and figure.digits and figure.digits % 1000 == 0
         hint = f" If it is rounded, write it so: {_round_value(figure.digits)}." if rounded else ""
-        return f"{name} for {decoded.model} is not explained: none of {decoded.searched:,} candidates {meets}.{hint}"
+        return f"{name} for {decoded.model} is not explained: none of {format_count(decoded.searched, 'candidate')} {meets}.{hint}"
     unit = {MAC: "MACs", FLOP: "FLOPs"}.get(figure.counts, "")
     other = f" Its label is wrong: the number is {decoded.matches[0].unit}s, not {unit}." if decoded.other_unit else ""
     if decoded.doubtful and not decoded.ambiguous:
