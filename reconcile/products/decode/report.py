@@ -96,7 +96,8 @@ def verdict(decoded: Decoded) -> str:
         meets = "is this number" if figure.exact else "rounds to it" + ("" if figure.few else ", or is cut off to it")
         rounded = figure.exact and figure.digits and figure.digits % 1000 == 0
         hint = f" If it is rounded, write it so: {_round_value(figure.digits)}." if rounded else ""
-        return f"{name} for {decoded.model} is not explained: none of {format_count(decoded.searched, 'candidate')} {meets}.{hint}"
+        tried = format_count(decoded.searched, "candidate")
+        return f"{name} for {decoded.model} is not explained: none of {tried} {meets}.{hint}"
     unit = {MAC: "MACs", FLOP: "FLOPs"}.get(figure.counts, "")
     other = f" Its label is wrong: the number is {decoded.matches[0].unit}s, not {unit}." if decoded.other_unit else ""
     if decoded.doubtful and not decoded.ambiguous:
