@@ -63,7 +63,11 @@ def groups() -> dict[str, tuple[str, tuple[str, ...]]]:
     found = {"beside": (environments.CURRENT, every_counter())}
     for name, place in environments.load().items():
         if not place.unasked and place.counters:
-            there = (c.name for c in known_counters().values() if c.requirements and {*c.requirements} <= {*place.requirements})
+            there = (
+                c.name
+                for c in known_counters().values()
+                if c.requirements and {*c.requirements} <= {*place.requirements}
+            )
             found[name] = (name, tuple(dict.fromkeys((*place.counters, *there))))
     return found
 

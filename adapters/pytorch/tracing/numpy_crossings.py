@@ -21,10 +21,6 @@ from .wrapped_functions import wrap_function
 
 LEAVING = ("numpy", "tolist", "__array__", "__dlpack__")
 """Methods of tensors by which values leave."""
-CAPSULES = [
-    (owner, name) for owner in (torch._C, torch, torch.utils.dlpack) for name in vars(owner) if "to_dlpack" in name
-]
-"""Functions by which they leave as ``__dlpack__`` lets them."""
 BY_ADDRESS = ("data_ptr", "untyped_storage", "storage", "__reduce_ex__")
 """Methods of tensors by which their memory is found, or saved."""
 PACKAGE = __name__.partition(".")[0]
@@ -39,6 +35,12 @@ def is_data(value: Any) -> bool:
     if not isinstance(value, torch.Tensor) or value.is_meta or value.numel() < 2:
         return False
     return value.is_floating_point() or value.is_complex()
+
+
+def list_capsules() -> list[tuple[Any, str]]:
+    """Functions by which values leave as ``__dlpack__`` lets them: where each stands, and its name."""
+    owners = (torch._C, torch, torch.utils.dlpack)
+    return [(owner, name) for owner in owners for name in vars(owner) if "to_dlpack" in name]
 
 
 @contextmanager
@@ -56,7 +58,7 @@ def watch_leaving(note: Callable[[Any], None], names: Sequence[str] = LEAVING) -
 
     with ExitStack() as stack:
         methods = [(torch.Tensor, name) for name in names if hasattr(torch.Tensor, name)]
-        for owner, name in methods + CAPSULES * ("__dlpack__" in names):
+        for owner, name in methods + list_capsules() * ("__dlpack__" in names):
             stack.enter_context(wrap_function(owner, name, watch))
         yield
 
