@@ -48,6 +48,14 @@ def _classes() -> dict[str, str]:
     return classes
 
 
+def _headless_class(architecture: str) -> str:
+    """The class of an architecture without a head; '' if there is none, or several."""
+    from transformers.models.auto import modeling_auto
+
+    found = getattr(modeling_auto, "MODEL_MAPPING_NAMES", {}).get(architecture)
+    return found if isinstance(found, str) else ""
+
+
 def maker(factory: Any) -> Any:
     """What makes the small model of a class, with inputs, or the model of a configuration's class; the factory itself if it is
     anything else."""
@@ -72,13 +80,9 @@ class Configured:
     def __call__(self, architectures: str = "", **named: Any) -> Any:
         """Raises whatever the model's code raises, and Unfit for a class that the library does not have."""
         import transformers
-        from transformers.models.auto import modeling_auto
 
         kind = getattr(self.configuration, "model_type", "")
-        name, headless = (
-            architectures or _classes().get(kind, ""),
-            getattr(modeling_auto, "MODEL_MAPPING_NAMES", {}).get(kind),
-        )
+        name = architectures or _classes().get(kind, "")
         if not hasattr(transformers, name or "\0"):
             raise Unfit(f"transformers has no class {name or 'for this configuration: name one with architectures='}")
         with quiet():
@@ -87,8 +91,8 @@ class Configured:
             model = getattr(transformers, name)(configuration).eval()
         changed = ", ".join(_changes(configuration, self.configuration()))
         made = f"{name}{OF_CONFIGURATION}{self.configuration.__name__}({changed})"
-        other = isinstance(headless, str) and headless != name and not architectures
-        self.notes = (made + f"{HEADLESS}{headless}" * other,)
+        headless = "" if architectures else _headless_class(kind)
+        self.notes = (f"{made}{HEADLESS}{headless}" if headless not in ("", name) else made,)
         return model
 
 

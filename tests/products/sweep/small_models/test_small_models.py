@@ -26,6 +26,7 @@ def libraries(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(table, "load", load)
     monkeypatch.setattr(transformers, "_classes", lambda: {"stub": "Net"})
+    monkeypatch.setattr(transformers, "_headless_class", lambda architecture: "")
     monkeypatch.setattr(diffusers, "_base", lambda: torch.nn.Module)
     monkeypatch.setattr(Net, "__module__", "transformers.models.stub")
     monkeypatch.setattr(Blocks, "__module__", "diffusers.models.stub")
@@ -143,8 +144,7 @@ def test_a_configuration_makes_its_own_model(monkeypatch: pytest.MonkeyPatch) ->
     assert (model.config.hidden_size, model.config.num_hidden_layers, model.training) == (768, 2, False)
     made = f"Net{OF_CONFIGURATION}Whole(num_hidden_layers=2)"
     assert make.notes == (made,)
-    auto = vars(sys.modules["transformers.models.auto"])["modeling_auto"]
-    monkeypatch.setattr(auto, "MODEL_MAPPING_NAMES", {Whole.model_type: "NetBase"}, raising=False)
+    monkeypatch.setattr(transformers, "_headless_class", lambda architecture: "NetBase")
     make(num_hidden_layers=2)
     assert make.notes == (made + HEADLESS + "NetBase",)
     assert type(make(architectures="Other")) is vars(library)["Other"]
