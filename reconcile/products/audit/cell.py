@@ -1,24 +1,30 @@
 """One model of an audit in its own process: traces it, on the meta device where it can, and returns the readings of the trace,
 or of its variants. ``candidates_of`` and ``ran_of`` read them from the outcome that was kept.
 
-No counter runs, and the process gets no published number: the numbers of a model are looked up in its readings afterwards, so
-adding a row to the table or removing one runs no model again.
+The process gets no published number: the numbers of a model are looked up in its readings afterwards, so adding a row to the
+table or removing one runs no model again. A counter runs beside variants alone, if a row that the trace leaves open names it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ...core.causes import State
 from ...core.conventions import BUILT_IN
-from ...core.registry import frameworks
+from ...core.errors import UsageError
+from ...core.records import Ledger
+from ...core.registry import frameworks, known_counters
+from ...engine.reconcile import Missing
 from ...engine.settle import Collected
-from ...launch.environments.definitions import CURRENT
-from ...launch.environments.runs import collect_at_in
+from ...launch.environments.definitions import CURRENT, Environment
+from ...launch.environments.runs import collect_at_in, collect_in
+from ...launch.options import OPTIONS
 from ...launch.request import Point, RunRequest, run_request
-from ...launch.runner import collect_at
+from ...launch.runner import collect, collect_at
 from ...launch.workers.supervisor import Event
 from ...model_zoo.loading import zoo_names
 from ..decode import variants
@@ -44,15 +50,18 @@ def main() -> None:
     cell.main(answer)
 
 
-def request_cell(cell: cells.Cell, paths: Sequence[str]) -> Any:
-    """The request of a cell; ``paths`` are those in which Python looks for modules."""
-    placed = all(frameworks()[name].placed for name in cell.factories)
-    return cells.request_of(cell, ON_META if placed else IN_GRAPH, paths)
+def request_cell(cell: cells.Cell, paths: Sequence[str], counters: Sequence[str] = ()) -> Any:
+    """The request of a cell, with the ``counters`` that run beside its variants; ``paths`` are those in which Python looks for
+    modules."""
+    manner = ON_META if all(frameworks()[name].placed for name in cell.factories) else IN_GRAPH
+    if counters:
+        manner = replace(manner, options={**manner.options, "counters": list(counters)})
+    return cells.request_of(cell, manner, paths)
 
 
 def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The answer of a sweep's cell without counters, with the trace's ``readings``; of one that is named so, also with those of
-    its ``variants``."""
+    its ``variants``, and with what counters report."""
     model, place = request["cell"]["model"], cells.read_cell(request)[0].place
     there = None if place is None else collect_at_in(place)
     several = request["cell"]["name"].startswith(VARIANTS_OF)
@@ -64,7 +73,7 @@ def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
             return collected
         first, found = variants.run_variants(asked, variants.list_variants(asked), there, progress)
         ran.extend(found)
-        return first
+        return replace(first, ledgers=_count(asked, place, progress)) if asked.counters else first
 
     def read_what_ran(collected: Collected) -> dict[str, Any]:
         sources = [Source(CURRENT if place is None else place.name, collected)]
@@ -75,6 +84,17 @@ def answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return cell.answer(request, folder, take, read_what_ran)
 
 
+def _count(
+    asked: RunRequest, place: Environment | None, progress: Callable[[Event], None]
+) -> tuple[Ledger | Missing, ...]:
+    """What the counters of the request report of the model as it is, with memory, or why they do not."""
+    request = replace(asked, trace=False, device=OPTIONS["device"].default)
+    try:
+        return (collect if place is None else collect_in(place))(request, progress).ledgers
+    except UsageError as error:
+        return tuple(Missing(n, known_counters()[n].framework, State.FAILED, str(error)) for n in asked.counters)
+
+
 def readings(sources: Sequence[Source]) -> list[dict[str, Any]]:
     """The readings of a whole model as JSON data: no published figure of a model is one layer's."""
     found, _notes = candidates(sources, BUILT_IN)
@@ -83,8 +103,9 @@ def readings(sources: Sequence[Source]) -> list[dict[str, Any]]:
 
 def reading_to_json(reading: Candidate) -> dict[str, Any]:
     """One reading as JSON data."""
-    names = ("value", "rank", "unit", "what", "how", "note", "family")
-    return {name: getattr(reading, name) for name in names}
+    names = ("value", "rank", "unit", "what", "how", "note", "counter")
+    family = known_counters()[reading.counter].family if reading.counter in known_counters() else reading.family
+    return {**{name: getattr(reading, name) for name in names}, "family": family}
 
 
 def candidates_of(outcome: Mapping[str, Any]) -> tuple[Candidate, ...]:

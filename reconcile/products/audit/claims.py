@@ -5,6 +5,7 @@ A row that cannot be read carries the reason, and the audit continues.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,6 +52,10 @@ class Claim:
     def printed(self) -> str:
         """The figure with its unit, as decode reads it."""
         return f"{self.figure} {self.claim}".strip()
+
+    def names(self, family: str) -> bool:
+        """Whether the source names a counter of that family, in a text such as ``thop 0.1 or fvcore``."""
+        return bool(family) and family.lower() in re.split(r"[^\w.@:-]+", self.counter.lower())
 
 
 def read_claims(path: Path) -> list[Claim]:

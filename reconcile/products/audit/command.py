@@ -108,11 +108,14 @@ def audit(
         ran[:] = finished
         outcomes = {one.name: one.outcome for one in (*finished, *others)}
         of_row = {row: outcomes[one.name] for row, one in cells.items()}
+        again_of_row = {row: outcomes[one.name] for row, one in more.items()} if others else {}
+        of_row = hints.add_counted(rows, of_row, again_of_row)
         judged, found = verdicts(rows, of_row, wrong)
         if others:
-            judged = hints.add_hints(judged, {row: outcomes[one.name] for row, one in more.items()})
+            judged = hints.add_hints(judged, again_of_row, cells)
+        else:
+            more.update(hints.again(judged, cells))
         last[:] = judged
-        more.update(hints.again(judged, cells))
         drawn = by_chance(judged, of_row)
         text = to_markdown(report.describe_audit(judged, drawn, command, found))
         pages_ = {"README": text, "audit": report.to_csv(judged), "costs": sweep_page.costs(finished)}
@@ -122,7 +125,8 @@ def audit(
         say(f"{'row' if len(lines) == 1 else 'rows'} {', '.join(map(str, lines))}: {why}", err=True)
     finished = run_all(requests, out, pages, **where, run=cell.run_cell)
     if more:
-        others = [cell.request_cell(one, paths) for one in {one.name: one for one in more.values()}.values()]
+        asking = {one.name: (one, hints.select_claims(rows, one, more, cells)) for one in more.values()}
+        others = [cell.request_cell(one, paths, hints.list_named_counters(of, one)) for one, of in asking.values()]
         run_all(others, out, lambda found: pages(list(ran), found), **where, run=cell.run_cell)
     models = f"{len(finished)} models{count_before(finished)}"
     if not where["quiet"] and len(last) <= report.MAX_LISTED_ROWS:

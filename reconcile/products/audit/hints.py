@@ -12,7 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ...core.escaping import quote_words
 from ...core.number_format import number, probability
+from ...core.registry import frameworks, known_counters
 from ...launch.request import Point
 from ..decode import variants
 from ..decode.false_positives import by_chance
@@ -21,11 +23,15 @@ from ..decode.printed_figure import figure
 from ..decode.readings import WORK, Candidate
 from ..decode.search import select_comparable
 from ..gallery.run import ran
-from ..sweep.cells import Cell
+from ..sweep.cell import command_of
+from ..sweep.cells import Cell, Manner
 from ..sweep.small_models import HEADLESS
 from .cell import VARIANTS_OF, candidates_of, ran_of
+from .claims import Claim
 from .verdict import State, Verdict
 
+MOST = 0.05
+"""The share of random figures from which on what is found so is not worth a word."""
 SHOWN = 2
 """Variants and relatives of a row that are named."""
 
@@ -42,15 +48,64 @@ def again(verdicts: Sequence[Verdict], of_row: Mapping[int, Cell]) -> dict[int, 
     return cells
 
 
-def add_hints(verdicts: Sequence[Verdict], outcomes: Mapping[int, Mapping[str, Any]]) -> list[Verdict]:
-    """The verdicts, with what was found for those that are not explained; ``outcomes`` are those of ``again``, by row."""
+def select_claims(
+    claims: Sequence[Claim], cell: Cell, more: Mapping[int, Cell], of_row: Mapping[int, Cell]
+) -> list[Claim]:
+    """The rows whose own model that cell of ``again`` runs, and not the one without a head."""
+    return [c for c in claims if more.get(c.row) == cell and cell.arguments == of_row[c.row].arguments]
+
+
+def list_named_counters(claims: Sequence[Claim], cell: Cell) -> tuple[str, ...]:
+    """The counters that these rows of one model name, of its frameworks, and that build it in no other way."""
+    return tuple(
+        name
+        for name, c in known_counters().items()
+        if not c.recipe
+        and c.framework in (cell.factories or frameworks())
+        and any(claim.names(c.family) or claim.names(name) for claim in claims)
+    )
+
+
+def add_counted(
+    claims: Sequence[Claim], outcomes: Mapping[int, Mapping[str, Any]], more: Mapping[int, Mapping[str, Any]]
+) -> dict[int, Mapping[str, Any]]:
+    """The outcomes of the rows, each with what the counter that it names reported in its outcome of ``again``."""
+    found = dict(outcomes)
+    for claim in claims:
+        counted = [r for r in more.get(claim.row, {}).get("readings", ()) if r["counter"] and claim.names(r["family"])]
+        if counted:
+            held = found[claim.row]
+            found[claim.row] = {
+                **held,
+                "readings": [*held["readings"], *(r for r in counted if r not in held["readings"])],
+            }
+    return found
+
+
+def add_hints(
+    verdicts: Sequence[Verdict], outcomes: Mapping[int, Mapping[str, Any]], of_row: Mapping[int, Cell]
+) -> list[Verdict]:
+    """The verdicts, with what was found for those that are not explained, and the command that looks further; ``outcomes`` are
+    those of ``again``, by row, and ``of_row`` the cells that it was given."""
     known, zoo = _table(verdicts), ran()
-    return [
-        replace(v, reason=". ".join([v.reason, *_describe_findings(v, outcomes.get(v.claim.row, {}), known, zoo)]))
-        if v.state is State.OPEN and v.macs
-        else v
-        for v in verdicts
-    ]
+    found = []
+    for v in verdicts:
+        if v.state is State.OPEN and v.macs:
+            outcome = outcomes.get(v.claim.row, {})
+            silent = [c for c in outcome.get("counters", ()) if c["reported"] is None and v.claim.counter]
+            lost = [f"{c['counter']} did not run: {c['reason'].rstrip('.')}" for c in silent]
+            look = f"Look further: {spell_decode(v.claim, of_row[v.claim.row])}"
+            v = replace(v, reason=". ".join([v.reason, *lost, *_describe_findings(v, outcome, known, zoo), look]))
+        found.append(v)
+    return found
+
+
+def spell_decode(claim: Claim, cell: Cell) -> str:
+    """The command that looks for the figure of a row among every counter's numbers, too."""
+    made = ", ".join(f"{name}={value!r}" for name, value in cell.arguments.items())
+    called = {framework: f"{where}({made})" if made else where for framework, where in cell.factories.items()}
+    run = command_of(replace(cell, factories=called, arguments={}), Manner())
+    return f"{run.replace(' run ', ' decode ', 1)} {quote_words([claim.printed])}"
 
 
 def _table(verdicts: Sequence[Verdict]) -> dict[str, Candidate]:
@@ -94,6 +149,8 @@ def _describe_findings(
     table = [c for one in several for c in select_comparable(one.readings, wanted)] + list(family.values())
     table += [Candidate(value, WORK, "FLOP", "") for numbers in others.values() for value in numbers.values()]
     share = by_chance(table, wanted, verdict.macs)
+    if share is not None and share > MOST:
+        return []
     if said and share is not None:
         tried = len(several) + len(family) + len(others)
         said.append(

@@ -200,7 +200,7 @@ def _convert_readings(readings: Iterable[Candidate], table: Iterable[Candidate])
 
 def _is_named_counter(candidate: Candidate, claim: Claim) -> bool:
     """Whether it is a reading of the counter that the source names."""
-    return bool(candidate.family) and candidate.family.lower() in claim.counter.lower()
+    return claim.names(candidate.family)
 
 
 def chance(rivals: Iterable[Candidate], wanted: PrintedFigure, macs: int, *, cut: bool = False) -> float:

@@ -28,6 +28,10 @@ def conv():
     return torch.nn.Conv2d(3, 8, 3, bias=False)
 
 
+def normed():
+    return torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, bias=False), torch.nn.BatchNorm2d(8))
+
+
 def broken():
     raise ValueError("no such width")
 
@@ -53,9 +57,9 @@ BAD = [
 ]
 
 
-def audit(folder: Path, *rows: str) -> subprocess.CompletedProcess[str]:
+def audit(folder: Path, *rows: str, head: str = "model,input,figure,claim") -> subprocess.CompletedProcess[str]:
     (folder / "nets.py").write_text(NETS)
-    (folder / "claims.csv").write_text("\n".join(["model,input,figure,claim", *rows]) + "\n")
+    (folder / "claims.csv").write_text("\n".join([head, *rows]) + "\n")
     words = [sys.executable, "-m", "reconcile", "audit", "claims.csv", "--jobs", "1"]
     there = {**os.environ, "PYTHONPATH": str(ROOT), "LOG": str(folder / "log")}
     return subprocess.run(words, cwd=folder, env=there, capture_output=True, text=True, check=False)
@@ -109,3 +113,19 @@ def test_a_table_that_cannot_be_used_is_one_sentence(
     (tmp_path / "nets.py").write_text(NETS)
     monkeypatch.chdir(tmp_path)
     assert says in sentence(CliRunner().invoke(cli, ["audit", *words]))
+
+
+@pytest.mark.frameworks
+@pytest.mark.slow
+def test_a_counter_that_a_row_names_runs_where_its_trace_has_no_such_number(tmp_path: Path) -> None:
+    """thop counts 4 for each element of an affine batch norm, as no reading of the trace does."""
+    normed = MACS + 4 * OUT * SIDE * SIDE
+    rows = (f"nets:normed,{PICTURE},{normed},MACs,{named}" for named in ("thop 0.1", "fvcore"))
+    done = audit(tmp_path, *rows, head="model,input,figure,claim,counter")
+    assert "1 of 2 figures explained" in done.stdout, done.stderr
+    first, second = found(tmp_path)
+    assert (first["verdict"], first["number"]) == ("explained", str(normed))
+    assert (second["verdict"], second["reason"].partition("Look further: reconcile ")[2].split()[0]) == (
+        "not explained",
+        "decode",
+    )
