@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,8 @@ from ...core.errors import UsageError, check_names, short, unknown
 from ...core.registry import frameworks, title
 from ...launch import user_models
 from ...launch.environments.definitions import CURRENT, Environment, packages_of
+from ...launch.environments.interpreters import EnvironmentError_, uv_command
+from ...launch.environments.provision import STAMP, folder_of
 from ...model_zoo.loading import zoo_names
 from ..factory_calls import parse_factory_call
 from ..sweep import listing
@@ -48,6 +50,20 @@ def cells_of(
             named[safe(cell.name).lower()] = cell
         found[claim.row] = cell
     return found, wrong
+
+
+def list_usual(names: Sequence[str], known: Mapping[str, Environment], say: Callable[[str], None]) -> list[str]:
+    """These environments, and the current one in place of each that cannot be made here: ``say`` hears why."""
+    usual = []
+    for name in names:
+        try:
+            if not (name == CURRENT or known[name].interpreter or (folder_of(known[name]) / STAMP).is_file()):
+                uv_command()
+            usual.append(name)
+        except EnvironmentError_ as error:
+            say(f"{name} cannot be made: {error}. The rows that name no environment run in the current one.")
+            usual.append(CURRENT)
+    return usual
 
 
 def _make_cell(claim: Claim, known: Mapping[str, Environment], usual: Sequence[str]) -> Cell:
@@ -108,5 +124,5 @@ def _choose_place(model: str, framework: str, places: Sequence[Environment], nam
     ]
     maybe = [place for place in fit if CURRENT not in (place.name, place.over)]
     if not (sure or maybe):
-        raise UsageError(listing.describe_missing(library))
+        raise UsageError(listing.describe_missing(library, "write {} in its column environment"))
     return (sure or maybe)[0].name

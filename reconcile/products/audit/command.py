@@ -87,7 +87,7 @@ def audit(
     from ..sweep import page as sweep_page
     from ..sweep import store
     from . import cell, hints, report, summary
-    from .claim_cells import cells_of
+    from .claim_cells import cells_of, list_usual
     from .claims import Claim, read_claims
     from .verdict import by_chance, verdicts
 
@@ -95,7 +95,7 @@ def audit(
     check_names("environment", environments, known)
     atomic.prepare(out)
     rows: list[Claim] = read_claims(_table(claims, known, out))
-    cells, wrong = cells_of(rows, known, environments)
+    cells, wrong = cells_of(rows, known, list_usual(environments, known, lambda why: say(why, err=True)))
     load_formulas()
     paths = python_path()
     requests = [cell.request_cell(one, paths) for one in {one.name: one for one in cells.values()}.values()]

@@ -51,13 +51,13 @@ def list_packages() -> dict[str, tuple[str, str, str]]:
     return {**{name: (framework, name, lister) for name, (framework, lister) in libraries().items()}, **functions}
 
 
-def describe_missing(library: str) -> str:
-    """What to say of a library that is not installed in the running interpreter."""
+def describe_missing(library: str, way: str = "add --environment {}") -> str:
+    """What to say of a library that is not installed in the running interpreter; ``way`` asks for the environment of a name."""
     pin = f"{library}=="
     places = [place for place in environments().values() if not place.counters]  # those of a counter are for that
     name = next((place.name for place in places if any(r.startswith(pin) for r in place.requirements)), "")
-    remedy = f"add --environment {name}" if name else f"pip install {library}, and give the same command again"
-    return f"{library} is not installed in this environment: {remedy}."
+    other = f", or {way.format(name)}, which uv makes" if name else ""
+    return f"{library} is not installed in this environment: pip install {library}, and give the same command again{other}."
 
 
 def cells_of(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from reconcile.core.atomic import safe
 from reconcile.launch.environments.definitions import load
+from reconcile.launch.environments.interpreters import EnvironmentError_
+from reconcile.launch.environments.provision import STAMP, folder_of
+from reconcile.products.audit import claim_cells
 from reconcile.products.audit.cell import request_cell
 from reconcile.products.audit.claim_cells import cells_of
 from reconcile.products.audit.claims import Claim
@@ -136,7 +140,7 @@ def test_rows_of_one_model_are_one_cell_and_other_inputs_another() -> None:
         (Claim(1, "timm:vit", "1,x", "1", environment="timm"), "'x' is not a size"),
         (Claim(1, "timm:vit", PICTURE, "1", environment="nowhere"), "unknown environment 'nowhere'"),
         (Claim(1, "timm:vit", PICTURE, "1", environment="tf-2.3.1"), "has no PyTorch"),
-        (Claim(1, "transformers:BertModel", figure="1", environment="timm"), "add --environment transformers-5.23"),
+        (Claim(1, "transformers:BertModel", figure="1", environment="timm"), "write transformers-5.23 in its"),
         (Claim(1, "resnet34", figure="1"), "timm:resnet34"),
         (Claim(1, "x", figure="1", wrong="this row is broken."), "this row is broken"),
     ],
@@ -150,4 +154,22 @@ def test_a_row_without_a_model_says_why_and_ends_nothing(claim: Claim, says: str
 def test_a_library_that_is_not_there_says_what_to_add(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reconcile.products.audit.claim_cells.is_there", lambda _name, _paths: False)
     _, wrong = cells_of([Claim(1, "timm:vit", PICTURE, "1")], KNOWN)
-    assert wrong[1] == "timm is not installed in this environment: add --environment timm."
+    assert wrong[1].startswith("timm is not installed in this environment: pip install timm")
+    assert "write timm in its column environment, which uv makes" in wrong[1]
+
+
+def test_rows_run_here_where_an_environment_cannot_be_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def lack_uv() -> None:
+        raise EnvironmentError_("uv is not installed")
+
+    usual, said = ("timm", "current"), list[str]()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(claim_cells, "uv_command", lack_uv)
+    assert claim_cells.list_usual(usual, KNOWN, said.append) == ["current", "current"]
+    assert [why.partition(":")[0] for why in said] == ["timm cannot be made"]
+    (made := folder_of(KNOWN["timm"])).mkdir(parents=True)
+    (made / STAMP).touch()
+    assert claim_cells.list_usual(usual, KNOWN, said.append) == list(usual)
+    monkeypatch.undo()
+    monkeypatch.setattr(claim_cells, "uv_command", lambda: ("uv",))
+    assert (claim_cells.list_usual(usual, KNOWN, said.append), len(said)) == (list(usual), 1)
