@@ -87,7 +87,7 @@ def tabulate_rows(verdicts: Sequence[Verdict]) -> Table:
     for v in verdicts:
         far = "differs" if v.of_parameters else "neither"
         counts = f"{v.best.unit}s" if v.best else far if v.state is State.OPEN else v.state.value
-        found = "; ".join((v.best.what if v.best else v.reason, *v.remarks))
+        found = "; ".join(filter(None, (v.best.what if v.best else v.reason, v.evidence, *v.remarks)))
         rows.append((str(v.claim.row), v.claim.printed, counts, f"{summary.name_model(v)}: {found}"))
     return tabulate("row>|figure>|counts|model: reading or reason", rows)
 

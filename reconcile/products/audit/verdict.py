@@ -47,6 +47,7 @@ class Verdict:
         macs: The multiply-adds of its model; 0 if unknown, and of a number of parameters.
         reason: Why there is no reading; '' if there is one.
         known: The readings of its source, by its other rows (source_inference.py).
+        fitting: Those of ``known`` that agree with the figure.
         lost: The products without those of fused attention; 0 where none ran.
         made: What was made of a configuration: the class of the model.
     """
@@ -60,14 +61,19 @@ class Verdict:
     macs: int = 0
     reason: str = ""
     known: tuple[Known, ...] = ()
+    fitting: tuple[Known, ...] = ()
     lost: int = 0
     made: str = ""
 
     @property
     def evidence(self) -> str:
-        """What the other rows of the source say of the reading that is shown, '' if nothing."""
-        others = next((k.others for k in self.known if self.best is not None and k.what == self.best.what), 0)
-        return f"as the other {others:,} rows of this source" if others else ""
+        """What the other rows of the source say of the reading that is shown, or of one that is the figure as well; '' if
+        nothing."""
+        first = min(self.fitting, key=lambda k: self.best is None or k.what != self.best.what, default=None)
+        if first is None:
+            return ""
+        also = "" if self.best is not None and first.what == self.best.what else f"also fits {first.what}, "
+        return f"{also}as the other {first.others:,} rows of this source"
 
     @property
     def of_parameters(self) -> bool:
@@ -133,13 +139,17 @@ def verdict(claim: Claim, outcome: Mapping[str, Any] | None, wrong: str = "", kn
     among, (matches, cut) = _compare(table, wanted, claim, known)
     if not matches:
         return replace(found, reason=". ".join(filter(None, (_far(among, wanted), found.made))))
+    fitting = tuple(one for one in known if any(c.what == one.what for c in matches))
     place = {one.what: number for number, one in enumerate(known)}
-    best = min(matches, key=lambda c: (not _is_named_counter(c, claim), place.get(c.what, len(place))))
+    simple = {
+        rank: number for number, rank in enumerate(dict.fromkeys(c.rank for c in matches))
+    }  # the simplest comes first
+    best = min(matches, key=lambda c: (not _is_named_counter(c, claim), simple[c.rank], place.get(c.what, len(place))))
     rivals = [c for c in among if c.rank <= best.rank]
     numbers = len({c.value for c in matches})
     state = State.CUT if cut else State.EXPLAINED
     share = chance(rivals, wanted, macs, cut=cut) if macs else None
-    return replace(found, state=state, best=best, matches=len(matches), numbers=numbers, chance=share)
+    return replace(found, state=state, best=best, matches=len(matches), numbers=numbers, chance=share, fitting=fitting)
 
 
 def _note_of_class(outcome: Mapping[str, Any]) -> str:
