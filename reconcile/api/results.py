@@ -166,7 +166,7 @@ class Found:
         check_names("format", formats, (*FORMATS, *added_formats()))
         atomic.prepare(Path(folder))
         stem = name or reports.stem(self.result.model, pass_=self.result.pass_)
-        return atomic.write(Path(folder), stem, reports.render(self.result, tuple(formats)))
+        return atomic.write(Path(folder), stem, reports.render(self.result, tuple(formats), name=stem))
 
     def __str__(self) -> str:
         from ..report.view import summary

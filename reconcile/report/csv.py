@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from ..core import table
 from ..core.conventions import ALL
 from ..core.records import PHASES
-from ..core.results import Adjustment, Statement, TraceResult
+from ..core.results import Adjustment, LayerRow, Statement, TraceResult
 from ..engine.answer import Answer
 from ..engine.breakdown import to_the_work
 from ..engine.phases import PhaseRow, PhaseTable
@@ -37,18 +37,22 @@ def to_csv(result: Answer) -> str:
 def layers_csv(result: Answer) -> str:
     """Every layer in a row of its own, as CSV text: the work that ran per framework; per counter its value, normalised, and the
     amounts to add to it to arrive at that work, in a column per cause that occurs; for a training step the work per phase, under
-    the run's convention and under the one that counts everything. An empty cell means that there is no amount."""
+    the run's convention and under the one that counts everything, also of what has work
+    there alone. An empty cell means that there is no amount."""
     frameworks = [t.framework for t in result.traces]
     counters = [x.counter for x in result.ledgers if x.normalised_total is not None]
-    to_add = [{c: to_the_work(row, c) for c in counters} for row in result.layers]
+    phased = _list_phases(result)
+    held = {row.layer: row for row in result.layers}
+    every = dict.fromkeys([*held, *(layer for _, layers in phased for layer in layers)])
+    listed = [held.get(layer) or LayerRow(layer, {}, {}, {}, {}) for layer in every]
+    to_add = [{c: to_the_work(row, c) for c in counters} for row in listed]
     causes = {c: list(dict.fromkeys(cause for amounts in to_add for cause in amounts[c])) for c in counters}
     head = ["layer", *(f"work ({f})" for f in frameworks)]
     for counter in counters:
         head += [counter, *(f"{counter}: {cause}" for cause in causes[counter])]
-    phased = _list_phases(result)
     head += [f"{each.convention} ({each.framework}): {phase}" for each, _ in phased for phase in each.phases]
     rows: list[list[object]] = [[*head]]
-    for row, amounts in zip(result.layers, to_add, strict=True):
+    for row, amounts in zip(listed, to_add, strict=True):
         cells: list[object] = [row.layer, *(row.work.get(f, "") for f in frameworks)]
         for counter in counters:
             cells += [row.counters.get(counter, ""), *(amounts[counter].get(cause, "") for cause in causes[counter])]

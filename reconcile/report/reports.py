@@ -25,10 +25,10 @@ PAGE_OPS = 200_000
 
 @pause_garbage_collection()
 def render(
-    result: Answer, formats: tuple[str, ...], statement: Statement | None = None, command: str = ""
+    result: Answer, formats: tuple[str, ...], statement: Statement | None = None, command: str = "", name: str = ""
 ) -> dict[str, str | bytes]:
     """The reports by the end of their file names; ``svg`` and ``png`` make pictures, which the Markdown then shows. With the
-    Markdown of many layers comes ``layers.csv``.
+    Markdown of many layers comes ``layers.csv``. ``name`` is the beginning of the files' names, if it is not that of ``stem``.
 
     A page of more than ``PAGE_OPS`` ops is left out (``explain_missing_page``). Raises ValueError if the books do not add up,
     UsageError if pictures are requested but cannot be drawn, and for a disclosure of a run that is no training step.
@@ -39,7 +39,7 @@ def render(
     drawn = _draw_files(result, statement, formats)
     tables = _layer_tables(result) if "md" in formats else {}
     makers: dict[str, Callable[[], str]] = {
-        "md": lambda: _markdown(result, statement, command, tuple(drawn), tables),
+        "md": lambda: _markdown(result, statement, command, tuple(drawn), tables, name),
         "csv": lambda: to_csv(result),
         "json": lambda: to_json(result),
         "html": lambda: _html(result, statement, command),
@@ -106,11 +106,16 @@ def _layer_tables(result: Answer) -> dict[str, str]:
 
 
 def _markdown(
-    result: Answer, statement: Statement | None, command: str, drawn: tuple[str, ...], tables: Mapping[str, str]
+    result: Answer,
+    statement: Statement | None,
+    command: str,
+    drawn: tuple[str, ...],
+    tables: Mapping[str, str],
+    name: str,
 ) -> str:
     from .markdown import to_markdown
 
-    name = safe(stem(result.model, pass_=result.pass_))
+    name = safe(name or stem(result.model, pass_=result.pass_))
     shown: dict[str, str] = {}
     if drawn:
         from .pictures.charts import list_embedded

@@ -186,3 +186,14 @@ def test_the_table_of_every_layer_has_the_phases() -> None:
     for i, convention, phase in itertools.product(range(12), conventions, (FORWARD, WEIGHT_GRADIENT)):
         work = sum((row.work for row in ran.rows if (row.layer, row.phase) == (samples.letters(i), phase)), Work())
         assert int(rows[samples.letters(i)][f"{convention.name} (torch): {phase}"]) == convention.flops(work)
+
+
+def test_a_column_of_the_table_adds_up_to_its_phase() -> None:
+    """Also where a layer has work under the widest convention alone, and none that a counter is compared with."""
+    result = repeated(trained, 12)
+    (ran,) = result.traces
+    rows = list(csv.DictReader(io.StringIO(layers_csv(result))))
+    assert len(rows) == len({row["layer"] for row in rows}) > len(result.layers)
+    for phase in (FORWARD, WEIGHT_GRADIENT):
+        work = sum((row.work for row in ran.rows if row.phase == phase), Work())
+        assert sum(int(row[f"all (torch): {phase}"] or 0) for row in rows) == ALL.flops(work) > 0

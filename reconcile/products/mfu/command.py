@@ -46,8 +46,11 @@ class _Mfu(Signed):
 @click.option("--peak", type=TEXT, metavar="FLOP/S", help="Peak of one device, in place of the table's: 989T.")
 @click.option("--flops-per-second", type=TEXT, metavar="FLOP/S", help="FLOP/s of all devices: 1545.38T.")
 @click.option("--tokens-per-second", type=TEXT, metavar="N", help="Tokens per second of all devices.")
-@click.option("--step-seconds", type=TEXT, metavar="S", help="Seconds of a step; needs --tokens-per-step.")
+@click.option("--step-seconds", type=TEXT, metavar="S", help="Seconds of a step, with its tokens or FLOPs.")
 @click.option("--tokens-per-step", type=TEXT, metavar="N", help="Tokens of a step of all devices.")
+@click.option(
+    "--flops-per-step", type=TEXT, metavar="FLOP", help="FLOPs of a step of all devices, in place of its tokens."
+)
 @click.option("--flops-per-token", type=TEXT, metavar="FLOP", help="FLOPs per token of a training step: 51.48G.")
 @click.option("--config", type=PATH, metavar="FILE", help="config.json of the model, in place of --flops-per-token.")
 @click.option("--seq", type=COUNT, help=f"Tokens per sequence, with --config.  [default: {SEQ}]")

@@ -20,7 +20,7 @@ from .setup import Setup, setup_of
 
 KEYS = (
     "claimed", "device", "dtype", "devices", "peak", "flops_per_second", "tokens_per_second", "step_seconds",
-    "tokens_per_step", "flops_per_token", "config", "seq", "formula", "recompute",
+    "tokens_per_step", "flops_per_step", "flops_per_token", "config", "seq", "formula", "recompute",
 )  # fmt: skip
 
 ANY, UNRATED = "MFU", "no rate is stated, so this is any utilisation"

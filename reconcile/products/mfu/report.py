@@ -180,8 +180,8 @@ def format_signed(value: Fraction) -> str:
 
 
 def share(value: Fraction) -> str:
-    """A ratio as a percentage: ``19.52 %``."""
-    return f"{float(100 * value):.2f} %"
+    """A ratio as a percentage: ``19.52 %``; a small one with two digits: ``0.0022 %``."""
+    return f"{float(100 * value):.2f} %" if value >= Fraction(1, 1000) or not value else probability(float(value))
 
 
 def format_value(value: Fraction, outcome: Outcome) -> str:

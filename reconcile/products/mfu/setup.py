@@ -117,16 +117,21 @@ def setup_of(asked: Mapping[str, Any], peaked: bool = True, rated: bool = True, 
     if peaked and peak is None:
         raise UsageError("a utilisation needs the peak of a device: give --device, or its FLOP/s with --peak.")
     flops = read_option("flops_per_second", rate)
-    tokens = throughput(
-        read_option("tokens_per_second"), read_option("step_seconds"), read_option("tokens_per_step", count)
-    )
+    seconds, in_step = read_option("step_seconds"), read_option("flops_per_step", work)
+    if in_step is not None:
+        if flops is not None or seconds is None:
+            raise UsageError(
+                "--flops-per-step goes with --step-seconds and states the whole rate: leave --flops-per-second out."
+            )
+        flops, seconds = throughput(None, seconds, in_step), None
+    tokens = throughput(read_option("tokens_per_second"), seconds, read_option("tokens_per_step", count))
     if rated and flops is None and tokens is None:
         raise UsageError(
-            "no throughput is stated: give --flops-per-second, or --tokens-per-second (or --step-seconds and "
-            "--tokens-per-step) with --flops-per-token or --config."
+            "no throughput is stated: give --flops-per-second, or --step-seconds with --flops-per-step, or "
+            "--tokens-per-second (or --step-seconds and --tokens-per-step) with --flops-per-token or --config."
         )
     if flops is not None and tokens is not None:
-        raise UsageError("--flops-per-second states the whole rate: leave tokens and steps out.")
+        raise UsageError("--flops-per-second or --flops-per-step states the whole rate: leave tokens and steps out.")
     spoken = not rated and flops is None and (asked.get("flops_per_token") or asked.get("config"))
     padding = asked.get("padding")
     return Setup(

@@ -92,8 +92,8 @@ def watch(
     from .utilisation import at_peak, peak_of
     from .watch import Script, watch
 
+    flags = [flag for parameter in ctx.command.params for flag in parameter.opts if flag.startswith("-")]
     if script.startswith("-") and not Path(script).exists():
-        flags = [flag for parameter in ctx.command.params for flag in parameter.opts if flag.startswith("-")]
         flag = script.partition("=")[0]
         raise click.NoSuchOption(flag, possibilities=get_close_matches(flag, flags), ctx=ctx)
     if device:
@@ -107,7 +107,8 @@ def watch(
         RunCall(ctx, run_request(**asked, formats=formats), added, out, formats, quiet, verbose, (script, *arguments))
     )
     place, version = user_interpreter(python) if python else ("", "")
-    program = Script(script, arguments, module, *steps, calls or 0, go_on, str(place), version, mark)
+    misplaced = next((word for word in (each.partition("=")[0] for each in arguments) if word in flags), "")
+    program = Script(script, arguments, module, *steps, calls or 0, go_on, str(place), version, mark, misplaced)
     atomic.prepare(out)
     result = watch(program, call.request)
     stem = name_reports(program.stem)
@@ -116,7 +117,7 @@ def watch(
     statement = choose(
         result, ends([x.counter for x in result.ledgers], from_, to, tuple(t.framework for t in result.traces))
     )
-    texts = reports.render(result, formats, statement, again(ctx, (), *call.words, *call.program))
+    texts = reports.render(result, formats, statement, again(ctx, (), *call.words, *call.program), stem)
     kept = atomic.write(out, stem, texts)
     if said := reports.explain_missing_page(result, formats):
         say(said, err=True)

@@ -261,6 +261,11 @@ def framework_of(models: Sequence[Any]) -> Framework:
 
 def refuse_counter(name: str, able: Iterable[str]) -> UsageError:
     """The refusal of a counter that counts no step as it runs; ``able`` are those that do."""
+    if known_counters()[name].quoted:
+        return UsageError(
+            f"{name} is a formula, which a step is compared with after it was counted, in Python: `with reconcile.count(net) as "
+            f"step: ...`, then `step.against({name!r})`. A step is counted by {', '.join(able)}."
+        )
     return UsageError(
         f"{name} counts a model that reconcile calls itself, and not a program's own step: give the model to `reconcile run "
         f"--counter {name}`. A step is counted by {', '.join(able)}."

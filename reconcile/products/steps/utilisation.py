@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...core.errors import UsageError, short
+from ...core.escaping import quote_words
 from ...core.registry import products
 from ...engine.phases import PhaseRow
 
@@ -28,8 +29,13 @@ def utilisation(flops: Mapping[str, int], seconds: float, peak: int) -> dict[str
     if not (0 < seconds < math.inf):
         raise UsageError(f"a step took {short(seconds)} seconds, but a time above 0 is wanted.")
     most = seconds * peak
-    row = PhaseRow("", {name.removeprefix("flops/"): each for name, each in flops.items()})
+    row = sum_phases(flops)
     return {"mfu": row.mfu_flops / most, "hfu": row.hfu_flops / most, "peak": peak}
+
+
+def sum_phases(flops: Mapping[str, int]) -> PhaseRow:
+    """The FLOPs of a step by phase, ``flops/forward``, as a row of the table by phase."""
+    return PhaseRow("", {name.removeprefix("flops/"): each for name, each in flops.items()})
 
 
 def at_peak(flops: Mapping[str, int], what: str, device: str, dtype: str) -> str:
@@ -38,8 +44,10 @@ def at_peak(flops: Mapping[str, int], what: str, device: str, dtype: str) -> str
 
     peak = peak_of(device, dtype)
     least = utilisation(flops, 1, peak)
+    ran = sum_phases(flops).mfu_flops
+    words = ["reconcile", "mfu", "--device", device, "--dtype", dtype, "--flops-per-step", str(ran), "--step-seconds"]
     again = f"; with what it computes again, {least['hfu']:.4g} s for HFU" if least["hfu"] != least["mfu"] else ""
     return (
         f"MFU: at its peak of {tera(peak)} in {dtype}, {find(device).title} would take {least['mfu']:.4g} s for {what}{again}. "
-        f"Divide that by the seconds that yours takes."
+        f"Divide that by the seconds S that yours takes: {quote_words(words)} S"
     )

@@ -38,6 +38,7 @@ class Script:
         go_on: Whether the program runs to its end.
         python: The interpreter, if it is the user's own; '' for this one.
         version: The version of that interpreter, such as ``3.11``; '' without one.
+        misplaced: An option of this command that is among the arguments; '' for none.
         marks: Whether Nsight Compute runs around this command, and gets the step's kernels with the operators around them.
     """
 
@@ -51,6 +52,7 @@ class Script:
     python: str = ""
     version: str = ""
     marks: bool = False
+    misplaced: str = ""
 
     @property
     def stem(self) -> str:
@@ -164,7 +166,9 @@ def _why(script: Script, seen: dict[str, Any] | None) -> str:
         return f"{script.name}: {seen['below']}."
     called, took = _times(seen["calls"]), _several(seen["steps"], "step")
     if seen["status"]:
-        return f"{script.name} ended with status {seen['status']} before the end of {script.wanted}."
+        return f"{script.name} ended with status {seen['status']} before the end of {script.wanted}." + (
+            f" If {script.misplaced} is an option of reconcile, it comes before SCRIPT." * bool(script.misplaced)
+        )
     foreground = len(seen["imported"]) == 1  # otherwise the calls may be of another framework
     if not seen["steps"] and seen.get("without") and (not seen["calls"] or (foreground and not script.call)):
         more = "" if foreground else "no optimizer stepped, and "

@@ -43,8 +43,15 @@ def test_without_a_claim_it_is_the_utilisation_itself(stub: Stub) -> None:
     found = json.loads(stub.call("mfu", "--device", "A100", *step, "--format", "json").stdout)
     share = Fraction(2 * 2000 * 3_120_000_000, 8 * 312 * 10**12)
     assert Fraction(found["mfu"]) == share
+    whole = ("--step-seconds", "0.5", "--flops-per-step", str(2000 * 3_120_000_000), "--devices", "8")
+    assert json.loads(stub.call("mfu", "--device", "A100", *whole, "--format", "json").stdout) == found
     (line,) = stub.call("mfu", "--device", "A100", *RATE[2:], "--quiet").stdout.splitlines()
     assert line.startswith(f"MFU {400 / 312:.2%}".replace("%", " %"))
+
+
+def test_a_small_utilisation_has_two_digits(stub: Stub) -> None:
+    (line,) = stub.call("mfu", "--peak", "1000T", "--flops-per-second", "21.8G", "--quiet").stdout.splitlines()
+    assert line.startswith("MFU 0.0022 % ")
 
 
 def test_a_table_is_a_page_and_a_file(stub: Stub, tmp_path: Path) -> None:
@@ -64,6 +71,8 @@ def test_a_table_is_a_page_and_a_file(stub: Stub, tmp_path: Path) -> None:
         (["50%", *H100, "--step-seconds", "2", "--flops-per-token", "3"], "a step needs both"),
         (["50%", *H100, "--tokens-per-second", "2"], "give either --flops-per-token or --config"),
         (["50%", *RATE, "--tokens-per-second", "2"], "leave tokens and steps out"),
+        (["50%", *RATE, "--flops-per-step", "2", "--step-seconds", "1"], "leave --flops-per-second out"),
+        (["50%", *H100, "--flops-per-step", "2"], "goes with --step-seconds"),
         (["50%", "--flops-per-second", "4T"], "needs the peak of a device"),
         (["50%", "60%", *RATE], "give one CLAIM"),
         ([], "give one CLAIM"),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import reconcile
+from reconcile.cli import cli
 from reconcile.core.errors import UsageError
 from reconcile.core.records import (
     BACKWARD,
@@ -179,6 +183,9 @@ def test_an_object_that_names_no_device_is_refused() -> None:
 def test_the_least_time_of_a_step() -> None:
     peak = peak_of("H100 SXM", "bf16")
     said = at_peak({"flops/forward": 2 * peak, "flops/recomputation": peak}, "step 1", "H100 SXM", "bf16")
+    _, *words = shlex.split(said[said.index("reconcile mfu") :])
+    result = CliRunner().invoke(cli, [*words[:-1], "4", "--format", "json"])  # it ends in the S of the seconds
+    assert json.loads(result.output)["mfu"] == "1/2"
     assert "would take 2 s for step 1" in said  # what is computed again is HFU's alone
     assert "3 s for HFU" in said
     assert "HFU" not in at_peak({"flops/forward": peak}, "step 1", "H100 SXM", "bf16")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,14 @@ def test_the_first_step_is_counted_as_it_runs(watch: Watch, capfd: Any) -> None:
     assert f"{MICRO} calls of a model, {MICRO} backward passes, 1 step of an optimizer" in said
     assert "1 call of a model without gradients before the step" in said
     assert "the end" not in capfd.readouterr().out
+
+
+@pytest.mark.usefixtures("forked")
+def test_the_page_names_the_table_that_is_beside_it(watch: Watch) -> None:
+    script = INFER.replace("torch.nn.Linear(3, 4)", "torch.nn.Sequential(*(torch.nn.Linear(3, 3) for _ in range(11)))")
+    watch(script, before=("--calls", "1", "--format", "md"))
+    named = re.findall(r"\]\(([^)]*layers\.csv)\)", Path("out/train.md").read_text())
+    assert {*named} == {each.name for each in Path("out").glob("*.csv")} == {"train.layers.csv"}
 
 
 @pytest.mark.usefixtures("forked")
@@ -302,6 +311,7 @@ REFUSED = {
     "fails": ("import torch\nraise ValueError('bad data')", (), "failed before the end of step 1: ValueError: bad data."),
     "dies": ("import torch, os\nos._exit(3)", (), "train.py ended its process before step 1"),
     "exits": ("import torch, sys\nsys.exit(3)", (), "train.py ended with status 3 before the end of step 1."),
+    "a formula": (TRAIN, ("--counter", "formula:6n"), "step.against('formula:6n')"),
     "a mode of its own": (MODE, (), "entered a mode of its own around its model"),
     "no step zero": (TRAIN, ("--steps", "0"), "'0' is no step from 1 on"),
     "two wishes": (TRAIN, ("--steps", "1", "--calls", "1"), "--steps and --calls name two things to count"),
@@ -320,6 +330,16 @@ def test_a_script_without_its_step_gets_one_sentence(watch: Watch, name: str) ->
     assert (result.exit_code, report) == (2, {})
     assert sentence in result.output
     assert "Traceback" not in result.output
+
+
+@pytest.mark.usefixtures("forked")
+@pytest.mark.parametrize(("argument", "named"), [("--device=H100", True), ("--depth", False)])
+def test_an_option_of_watch_behind_the_script_is_named_where_the_script_fails(
+    watch: Watch, argument: str, named: bool
+) -> None:
+    result, _ = watch(REFUSED["exits"][0], argument)
+    assert result.exit_code == 2
+    assert ("comes before SCRIPT" in result.output, "--device" in result.output) == (named, named)
 
 
 def test_a_file_that_is_none_is_refused() -> None:
