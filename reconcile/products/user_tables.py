@@ -73,6 +73,7 @@ def _read_row(
         wrong = f"its {long} has {len(given[long]):,} characters, and {LONGEST:,} are the most."
         return {name: text[:80] for name, text in given.items()}, wrong
     if len(cells) != len(head):
-        return given, f"this row has {len(cells)} cells, and the head has {len(head)}."
+        quoted = ' A cell with commas stands in quotes: "1,3,224,224".' if len(cells) > len(head) else ""
+        return given, f"this row has {len(cells)} cells, and the head has {len(head)}.{quoted}"
     lacking = next((name for name in required if not given.get(name)), "")
     return given, f"this row has no {lacking}." if lacking else ""

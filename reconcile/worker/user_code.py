@@ -67,7 +67,8 @@ class UserCode:
         factory = self._import(name, where)
         for part in attribute.split("."):
             if not hasattr(factory, part):
-                near = difflib.get_close_matches(part, [n for n in dir(factory) if not n.startswith("_")], n=1)
+                names = [n for n in dir(factory) if not n.startswith("_")]
+                near = [n for n in names if n.startswith(part)] or difflib.get_close_matches(part, names, n=1)
                 hint = f"Did you mean {near[0]}?" if near else "Name a function that returns the model."
                 raise FactoryError(f"{name} has no {part!r} ({where}). {hint}")
             factory = getattr(factory, part)
@@ -119,8 +120,7 @@ def kind(value: Any) -> str:
 def describe_user_error(error: BaseException, folder: str = "") -> str:
     """An error as a predicate: the last line of its traceback, and where in the user's code it was raised."""
     if isinstance(error, SystemExit):
-        code = "" if error.code is None else repr(error.code)
-        text = f"called sys.exit({code})"
+        text = "called sys.exit(" + ("" if error.code is None else repr(error.code)) + ")"
     elif isinstance(error, ModuleNotFoundError) and error.name:
         text = f"needs the package {error.name.partition('.')[0]}, which is not installed in this environment"
     else:

@@ -64,6 +64,7 @@ CASES = [
     ("bad:takes", "raised TypeError: takes() missing 1 required positional argument: 'width'."),
     ("bad:model", "bad:model is a model, not a function that makes one"),
     ("bad:number", "bad:number is an int, not a function that returns a model."),
+    ("bad:wrong", "Did you mean wrong_inputs?"),
     ("bad:riases", "bad has no 'riases' (bad:riases). Did you mean raises?"),
     ("bda:raises", "there is no module bda (bda:raises)"),
     ("bad.deep:raises", "there is no module bad.deep (bad.deep:raises)"),

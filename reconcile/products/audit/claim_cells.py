@@ -106,7 +106,10 @@ def _find_factory(model: str) -> tuple[str, str, dict[str, Any]]:
         if colon and library in known:
             return record.name, user_models.factory(record.name, model, "the model"), made
     if not colon:
-        raise UsageError(f"{unknown('model', model, zoo_names())} A model of a library is written timm:{model}.")
+        packages = [name for name in listing.list_packages() if name not in listing.libraries()]
+        written = [f"{name}:{model}" for name in [name for name in packages if is_there(name, ())] or packages]
+        error = unknown("model", model, zoo_names())
+        raise UsageError(f"A model of a library is written {' or '.join(written)}: {error}")
     return listing.both()[-1], user_models.factory(listing.both()[-1], model, "the model"), {}
 
 

@@ -173,3 +173,15 @@ def test_rows_run_here_where_an_environment_cannot_be_made(monkeypatch: pytest.M
     monkeypatch.undo()
     monkeypatch.setattr(claim_cells, "uv_command", lambda: ("uv",))
     assert (claim_cells.list_usual(usual, KNOWN, said.append), len(said)) == (list(usual), 1)
+
+
+def test_a_bare_name_is_that_of_a_library_which_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    for there, says, not_says in (
+        ("torchvision", ["torchvision:vgg11"], "timm:"),
+        ("", ["timm:vgg11", "torchvision:vgg11"], "x:"),
+    ):
+        monkeypatch.setattr(claim_cells, "is_there", lambda name, _paths, there=there: name == there)
+        _, wrong = cells_of([Claim(1, "vgg11", figure="1")], KNOWN)
+        assert [text for text in says if text not in wrong[1]] == []
+        assert not_says not in wrong[1]
+        assert "transformers" not in wrong[1]

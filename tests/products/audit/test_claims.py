@@ -29,3 +29,10 @@ def test_what_an_audit_wrote_is_read_by_its_columns_of_claims(tmp_path: Path) ->
     claim = Claim(1, "timm:vit", "1,3,224,224", "17.58", "GMACs", "=a table", "thop", "timm")
     verdict = Verdict(claim, State.NOT_RUN, reason="x" * (LONGEST + 1))
     assert read_claims(table(tmp_path, to_csv([verdict]))) == [claim]
+
+
+def test_a_cell_with_commas_is_to_be_quoted(tmp_path: Path) -> None:
+    wrong = [
+        c.wrong for c in read_claims(table(tmp_path, "model,input,figure\nnet:make,1,3,224,224,4.1G\nnet:make,4\n"))
+    ]
+    assert ['"1,3,224,224"' in text for text in wrong] == [True, False]
