@@ -168,6 +168,8 @@ def _hints(
     from ...cli.options import again
     from ...core.escaping import quote_words
     from ...core.number_format import number
+    from ...core.registry import known_counters
+    from ...launch.environments.definitions import CURRENT
     from ...launch.options import flags
     from ...report.document import Code, Text
     from .hints import describe_made, find_origin, find_reading, find_sibling, list_unread_environments
@@ -182,15 +184,14 @@ def _hints(
         name = find_origin(first, known)
         which = describe_releases(*find_release_bounds(first, sources))
         blocks = [Text(which)] if which else []
-        if not name or not request.model:
+        here = first.counter in known_counters() and first.where[0].startswith(f"{CURRENT} (")
+        if not (name or (here and "(saved" not in first.where[0])) or request.arguments:  # which `run` does not take
             return blocks
         own_place = ctx.params["with_"] or ctx.params["python"]
-        named = () if own_place else ("--environment", name)
-        options_of_run = {"--model", "--with", "--python"} if own_place else {"--model", "--environments"}
-        settings = () if "saved with" in first.where[0] else ("--set",)
-        command = again(
-            ctx, {*options_of_run, *settings}, *named, "--counter", first.counter, bare=False, command="run"
-        )
+        named = () if own_place or not name else ("--environment", name)
+        settings = ("--set",) if "saved with" in first.where[0] else ()
+        asked = flags(lambda option: option.report) - {"--environment", "--counter", *settings}
+        command = again(ctx, asked, *named, "--counter", first.counter, bare=False, command="run")
         return [*blocks, Text("To run it:"), Code(command, "sh")]
     wanted = (flags(lambda option: option.report) | {"--baselines"}) - {"--environment", "--with", "--python"}
 

@@ -100,15 +100,16 @@ def verdict(decoded: Decoded) -> str:
         return f"{name} for {decoded.model} is not explained: none of {tried} {meets}.{hint}"
     unit = {MAC: "MACs", FLOP: "FLOPs"}.get(figure.counts, "")
     other = f" Its label is wrong: the number is {decoded.matches[0].unit}s, not {unit}." if decoded.other_unit else ""
+    end = f".{other}" if other else ":"
     if decoded.doubtful and not decoded.ambiguous:
         return (
             f"{name} for {decoded.model} may be explained. It is neither the total of a counter that was looked at nor that of "
-            f"the work that ran, so this reading may be a coincidence:{other}"
+            f"the work that ran, so this reading may be a coincidence{end}"
         )
     if decoded.cut and decoded.merged:
-        return f"{name} for {decoded.model} is explained if its digits are cut off and not rounded:{other}"
+        return f"{name} for {decoded.model} is explained if its digits are cut off and not rounded{end}"
     if figure.exact or decoded.merged:
-        return f"{name} for {decoded.model} is explained:{other}"
+        return f"{name} for {decoded.model} is explained{end}"
     how = "have these digits, the rest cut off (none rounds to them)" if decoded.cut else "round to it"
     if count == 1:
         how = how.replace("have", "has", 1) if decoded.cut else "rounds to it"
@@ -116,7 +117,7 @@ def verdict(decoded: Decoded) -> str:
     if decoded.ambiguous:
         numbers = f"{len(values)} different numbers"
         return f"{name} for {decoded.model} is ambiguous: {held}, {numbers}.{other} The simplest first:"
-    return f"{name} for {decoded.model} is explained: {held}{', all' if count > 1 else ','} {values[0]:,}:{other}"
+    return f"{name} for {decoded.model} is explained: {held}{', all' if count > 1 else ','} {values[0]:,}{end}"
 
 
 def _round_value(value: int) -> str:

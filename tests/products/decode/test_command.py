@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from reconcile.cli import cli
 from reconcile.core.errors import UsageError
+from reconcile.core.records import LIVE
 from reconcile.engine.settle import Collected
 from reconcile.launch.environments.definitions import load
 from reconcile.launch.request import RunRequest
@@ -160,6 +162,29 @@ def test_outside_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_an_installed_baseline_is_not_that_of_a_namesake(tmp_path: Path) -> None:
     assert sources.SHIPPED in sources.folders_of("resnet50")
     assert sources.SHIPPED not in sources.folders_of(str(tmp_path / "resnet50.py"))
+
+
+def test_a_total_of_a_run_here_names_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It keeps the other options of the call. `run` takes no model with arguments, and a saved release may not be here."""
+    ledger = data.session("thop", [("a", "Conv2d", 35, LIVE)])
+    here = data.source(ledger, name="current")
+    for source, model, runs in ((here, "net:make", True), (here, "net:make(size=3)", False)):
+        monkeypatch.setattr(sources, "gather", lambda *_, source=source, **__: ((source,), ()))
+        net = ("--torch", model, "--input", "1,3", "--device", "cuda")
+        done = typed(*net, "35", baselines=None)
+        assert ("thop, as reported" in done.output, "To run it:" in done.output) == (True, runs), model
+        last = done.output.rstrip().splitlines()[-1]
+        assert (last == f"reconcile run {' '.join(net)} --counter thop") == runs, last
+    monkeypatch.setattr(sources, "gather", lambda *_, **__: ((replace(here, remark="saved"),), ()))
+    assert "To run it:" not in typed("--model", "gru_demo", "35", baselines=None).output
+
+
+@pytest.mark.parametrize("text", ["22,938,560 MACs", "22.9M MACs", "22.938M MACs"])
+def test_a_wrong_label_is_a_sentence_of_its_own(text: str) -> None:
+    """Twice thop's total is a number of FLOPs. No sentence ends with a colon and goes on."""
+    said = sentences(typed("--model", "gru_demo", "--counter", "thop", text))
+    assert ". Its label is wrong: the number is FLOPs, not MACs. " in said
+    assert ": Its" not in said
 
 
 @pytest.fixture
