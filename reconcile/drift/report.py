@@ -57,9 +57,13 @@ def details(drift: Drift, *, verbose: bool = False) -> list[str]:
             lines += ["", *_trace(trace, verbose)]
     if same and not verbose:
         lines.append(f"{', '.join(same)}: the same change, and no other")
+    alike: dict[tuple[str, ...], list[str]] = {}
     for counter in drift.counters:
         if counter.has_moved and (verbose or counter in others):
-            lines += ["", *_counter(counter, drift.convention, verbose)]
+            said = _counter(replace(counter, counter=""), drift.convention, verbose)
+            alike.setdefault(tuple(said), []).append(counter.counter)
+    for (first, *rest), names in alike.items():
+        lines += ["", ", ".join(names) + first, *rest]
     if drift.has_moved or verbose:
         lines += ["", *(f"note: {note}" for note in _notes(drift))]
     if drift.has_moved and drift.renamed_nodes and not verbose:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ..core.number_format import format_signed, list_first, number, percent, si
+from ..core.number_format import format_signed, list_first, number, percent, probability, si
 from ..core.registry import frameworks
 from .changes import Change, CounterDrift, Drift, TraceDrift
 
@@ -91,11 +91,12 @@ def _change_sentence(trace: TraceDrift) -> str:
 
 
 def amount_cells(before: int, after: int) -> tuple[str, str, str]:
-    """FLOPs before and after, and how they changed: ``+75.0 %``, ``as before``, ``new``."""
+    """FLOPs before and after, and how they changed: ``+75.0 %``, ``+0.052 %``, ``as before``, ``new``."""
     if before == after:
         return number(before), number(after), "as before"
     sign = "+" if after > before else "-"
-    share = percent(after - before, before)
+    change = abs(after - before)
+    share = probability(change / before) if 100 * change < before else percent(change, before)
     return number(before), number(after), f"{sign}{share}" if share else "new"
 
 

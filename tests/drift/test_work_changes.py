@@ -12,7 +12,8 @@ from reconcile.drift.changes import Drift
 from reconcile.drift.compare import compare
 from reconcile.drift.report import describe_totals, details, group_changes, verdict
 from reconcile.engine.settle import Collected
-from tests.drift.takes import DENSE, take
+from reconcile.products.ci.github import rows
+from tests.drift.takes import DENSE, NEW, OLD, take
 
 SIDE, IN, OUT = 12, 3, 8
 
@@ -140,3 +141,22 @@ def test_totals_that_look_alike_are_whole_numbers() -> None:
         .count(f"{before:,} to {after:,} FLOPs")
         == 1
     )
+
+
+def test_a_small_change_shows_two_digits() -> None:
+    (total,) = work_changes.layer_rows(moved(3, OUT).traces[0])
+    assert total[3] == "as before"
+    one = compare(of(conv(3, 2000)), of(conv(3, 2001)))
+    assert f"+{100 / 2000:.2g} %" in "\n".join(describe_totals(one, "x", 0.06)[0])
+    assert not describe_totals(one, "x", 0.06)[1]
+
+
+def test_counters_that_moved_alike_share_what_is_said() -> None:
+    drift = compare(take(OLD), take(NEW))
+    (thop,) = drift.counters
+    two = replace(drift, counters=(thop, replace(thop, counter="other")))
+    (head,) = [line for line in details(two) if "thop" in line and line.partition(": ")[0] == "thop, other"]
+    assert details(two) == [
+        head if line == head.replace("thop, other: ", "thop: ") else line for line in details(drift)
+    ]
+    assert [row[0] for row in rows(two)] == ["thop, other" for _ in rows(drift)]

@@ -56,19 +56,24 @@ def format_github_action_benchmark(done: Checked, convention: Convention) -> str
     )
 
 
-@_of_outcome
-def format_junit(done: Checked, convention: Convention) -> str:
-    """A test for each total; one that moved fails with what moved, and one that could not run is an error."""
-    model = escape_line(done.collected.meta["name"])
+def format_junit(
+    model: str, done: Checked | None, convention: Convention, _remarks: Sequence[str], remedy: str
+) -> tuple[str, Sequence[str]]:
+    """A test for each total; one that moved fails with what moved, and one that could not run is an error, as is a baseline
+    that is not there."""
     moved: dict[str, Drift] = {}
-    if done.drift is not None and not done.written:
+    failed = {"baseline": f"there is no baseline yet: take one with {remedy}"} if done is None else {}
+    if done is not None and done.drift is not None and not done.written:
         nothing = replace(done.drift, counters=(), traces=(), failed=(), notes=())
         moved |= {t.name: replace(nothing, traces=(t,)) for t in done.drift.traces if t.has_moved}
         moved |= {c.counter: replace(nothing, counters=(c,)) for c in done.drift.counters if c.has_moved}
-    failed = {missing.name: missing.reason for missing in (*done.failed, *(done.drift.failed if done.drift else ()))}
+    if done is not None:
+        missing = (*done.failed, *(done.drift.failed if done.drift else ()))
+        failed |= {each.name: each.reason for each in missing}
+    totals = _totals(done, convention) if done is not None else {}
     suite = ElementTree.Element("testsuite", name="reconcile check")
-    for name in dict.fromkeys((*_totals(done, convention), *moved, *failed)):
-        case = ElementTree.SubElement(suite, "testcase", classname=model, name=escape_line(name))
+    for name in dict.fromkeys((*totals, *moved, *failed)):
+        case = ElementTree.SubElement(suite, "testcase", classname=escape_line(model), name=escape_line(name))
         if name in moved:
             failure = ElementTree.SubElement(case, "failure", message=verdict(moved[name], "the baseline"))
             failure.text = escape_lines("\n".join(details(moved[name])))
@@ -78,7 +83,7 @@ def format_junit(done: Checked, convention: Convention) -> str:
     for key, count in counts.items():
         suite.set(key, str(count))
     ElementTree.indent(suite)
-    return ElementTree.tostring(suite, "unicode")
+    return ElementTree.tostring(suite, "unicode"), ()
 
 
 def _totals(done: Checked, convention: Convention) -> dict[str, int]:

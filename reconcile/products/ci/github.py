@@ -99,13 +99,16 @@ def annotate_layers(done: Checked) -> list[str]:
 
 def rows(drift: Drift) -> list[ROW]:
     """Counter or trace, layer, op, before, after, cause: a row for what moved at one layer, but for what work_changes.py
-    shows in FLOPs."""
+    shows in FLOPs. Counters of which it says the same share it."""
     found: list[ROW] = []
     for trace in (trace for trace in drift.traces if trace not in work_changes.traces_in_flops(drift)):
         found += [(trace.name, *at, *sides(changes), WORK) for at, changes in group_changes(trace.changes).items()]
     for counter in work_changes.other_counters(drift):
         found += _of_counter(counter)
-    return found
+    alike: dict[ROW, list[str]] = {}
+    for each in found:
+        alike.setdefault(("", *each[1:]), []).append(each[0])
+    return [(", ".join(names), *row[1:]) for row, names in alike.items()]
 
 
 def _of_counter(drift: CounterDrift) -> Iterator[ROW]:

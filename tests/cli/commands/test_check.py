@@ -328,6 +328,9 @@ def test_for_services_that_keep_numbers(bench: Bench) -> None:
 
 def test_for_readers_of_junit(bench: Bench) -> None:
     bench.found = take(OLD)
+    none = bench.check("--format", "junit")
+    (error,) = ElementTree.fromstring(none.stdout).iter("error")
+    assert (none.exit_code, "--update" in (error.get("message") or "")) == (2, True)
     bench.check("--update")
     bench.found = take(NEW)
     moved = bench.check("--format", "junit")
