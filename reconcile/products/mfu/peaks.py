@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from fractions import Fraction
 from functools import cache, lru_cache
 from pathlib import Path
@@ -182,8 +183,11 @@ def find(name: str) -> Device:
     if found:
         listed = "; ".join(d.title for d in found)
         raise UsageError(f"the device {short(name)} is one of {len(found)}: {listed}. Name its form factor, too.")
+    short_names = [" ".join(d.title.split()[1:3]) for d in devices()]  # without the vendor and the memory: H100 SXM5
+    near = get_close_matches(name, short_names, n=1, cutoff=0.75)
+    hint = f"Did you mean {near[0]}? " if near else ""
     raise UsageError(
-        f"the device {short(name)} is not in the table of peaks, so it has no peak and no MFU. "
+        f"the device {short(name)} is not in the table of peaks, so it has no peak and no MFU. {hint}"
         "`reconcile mfu peaks` lists the devices; `reconcile mfu --peak` takes another's FLOP/s."
     )
 

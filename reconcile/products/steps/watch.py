@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,12 @@ def watch(script: Script, request: RunRequest) -> Answer:
 
 def _run_script(script: Script, request: RunRequest) -> tuple[Collected, str]:
     if not script.module and not Path(script.name).is_file():
-        raise UsageError(f"{script.name} is no file: give the script that you run, or its module's name after -m.")
+        beside = [path.name for path in Path(script.name).parent.glob("*.py")]
+        near = get_close_matches(Path(script.name).name, beside, n=1)
+        hint = f" Did you mean {Path(script.name).with_name(near[0])}?" if near else ""
+        raise UsageError(
+            f"{script.name} is no file: give the script that you run, or its module's name after -m.{hint}"
+        )
     if script.version and tuple(map(int, script.version.split("."))) < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise UsageError(f"--python is Python {script.version}, and a step is watched in Python {oldest} or later.")

@@ -348,6 +348,15 @@ def test_a_file_that_is_none_is_refused() -> None:
     assert "nowhere.py is no file" in result.output
 
 
+def test_a_file_or_a_device_that_is_nearly_one_is_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").touch()
+    script = CliRunner().invoke(cli, ["watch", "--out", "out", "trian.py"])
+    device = CliRunner().invoke(cli, ["watch", "--device", "H100 SMX", "train.py"])
+    assert (script.exit_code, device.exit_code) == (2, 2)
+    assert ["Did you mean train.py?" in script.output, "Did you mean H100 SXM" in device.output] == [True, True]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
