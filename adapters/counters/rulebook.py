@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from traceback import extract_stack, extract_tb
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
@@ -83,7 +84,7 @@ class RuleBook:
     _patterns: list[tuple[Callable[[Op], bool], Rule]] = field(default_factory=list, init=False)
     _found: dict[tuple[str, str], Rule | None] = field(default_factory=dict, init=False)
 
-    def rule(self, *ops: str, source: str, formula: str, versions: str = "") -> Callable[[Compute], Compute]:
+    def rule(self, *ops: str, source: str = "", formula: str, versions: str = "") -> Callable[[Compute], Compute]:
         """Register a rule for these op names. Raises ValueError if one with the same version range exists.
 
         Raises UsageError for a rule that is a draft: it may not explain anything.
@@ -132,8 +133,14 @@ class RuleBook:
         return Rule(f"{self.name}/{op}{suffix}", op, spec, compute, self.cite(source), formula, places)
 
     def cite(self, source: str) -> str:
-        """``J:82, A:28`` with the files spelled out. Raises KeyError for a short name that is not in ``files``."""
-        parts = (part.partition(":") for part in source.split(", "))
+        """``J:82, A:28`` with the files spelled out. Raises UsageError for a short name that is not in ``files``."""
+        parts = [part.partition(":") for part in source.split(", ")]
+        if unknown := [short for short, _, _ in parts if short not in self.files]:
+            at = next(frame for frame in reversed(extract_stack()) if frame.filename != __file__)
+            raise UsageError(
+                f"{at.filename} line {at.lineno}: a rule of {self.name} has source={source!r}, and {unknown[0]!r} is none of its "
+                f"files: {', '.join(self.files) or 'none'}."
+            )
         return ", ".join(f"{self.files[short]}:{line}" for short, _, line in parts)
 
     def find(self, op: str, versions: Mapping[str, str]) -> Rule | None:
@@ -220,6 +227,12 @@ def apply(rule: Rule | None, op: Op, why_not: WhyNot) -> tuple[Work, NotCounted 
     except (UnknownWork, ReconcileError):
         raise
     except Exception as error:
+        if not getattr(rule.compute, "__module__", "").startswith("reconcile."):
+            line = extract_tb(error.__traceback__)[:2][-1]
+            raise UsageError(
+                f"{line.filename} line {line.lineno}: the rule {rule.id} fails for {op.id!r}: {describe_error(error)}. "
+                f"Attributes of {op.op}: {', '.join(sorted(op.attrs)) or 'none'}."
+            ) from error
         raise misfit(f"the rule {rule.id}", op, error) from error
 
 

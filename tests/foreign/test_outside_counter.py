@@ -82,3 +82,23 @@ def test_a_new_one_runs(tmp_path: Path) -> None:
     again = reconcile(tmp_path, here, "counter", "new", "mine")
     assert (again.returncode, again.stdout) == (2, "")
     assert "already exists" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        (('source="', 'source="Q:1, '), ("'Q'",)),
+        (('source="T:15", ', ""), ("source=''",)),
+        (("prod(", "op.attrs['has_bias'] * prod("), ("has_bias", "weight")),
+    ],
+)
+def test_a_mistake_in_its_rules_is_its_authors(
+    installed: Path, tmp_path: Path, change: tuple[str, str], names: tuple[str, ...]
+) -> None:
+    file = installed / "reconcile_tiny" / "rules.py"
+    file.write_text(file.read_text().replace(*change))
+    done = reconcile(installed, tmp_path / "here", "run", "--model", "gru_demo", "--counter", "tiny")
+    assert done.returncode == 2, done.stderr
+    missing = [name for name in (f"{file} line ", *names) if name not in done.stderr]
+    assert not missing, done.stderr
+    assert "defect" not in done.stderr
