@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from traceback import extract_stack, extract_tb
+from traceback import extract_stack
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
@@ -227,10 +227,11 @@ def apply(rule: Rule | None, op: Op, why_not: WhyNot) -> tuple[Work, NotCounted 
     except (UnknownWork, ReconcileError):
         raise
     except Exception as error:
-        if not getattr(rule.compute, "__module__", "").startswith("reconcile."):
-            line = extract_tb(error.__traceback__)[:2][-1]
+        within = error.__traceback__ and error.__traceback__.tb_next  # the rule's own frame; none if it is of C
+        if within and not within.tb_frame.f_globals.get("__name__", "").startswith(__name__.partition(".")[0] + "."):
             raise UsageError(
-                f"{line.filename} line {line.lineno}: the rule {rule.id} fails for {op.id!r}: {describe_error(error)}. "
+                f"{within.tb_frame.f_code.co_filename} line {within.tb_lineno}: "
+                f"the rule {rule.id} fails for {op.id!r}: {describe_error(error)}. "
                 f"Attributes of {op.op}: {', '.join(sorted(op.attrs)) or 'none'}."
             ) from error
         raise misfit(f"the rule {rule.id}", op, error) from error
