@@ -84,6 +84,7 @@ def test_a_new_one_runs(tmp_path: Path) -> None:
     assert "already exists" in again.stderr
 
 
+@pytest.mark.frameworks
 @pytest.mark.parametrize(
     ("change", "names"),
     [
