@@ -48,7 +48,7 @@ def percent(part: int, whole: int) -> str:
 
 
 def probability(share: float) -> str:
-    """A share of random cases as a percentage of two digits: ``0.036 %``."""
+    """A share, such as of random cases, as a percentage of two digits: ``0.036 %``."""
     return f"{100 * share:.2g} %" if share < 0.995 else "100 %"
 
 

@@ -85,8 +85,9 @@ def _change_sentence(trace: TraceDrift) -> str:
     kinds: dict[str, dict[str, int]] = {}
     for layer, old, new in trace.layers:
         kinds.setdefault("new " if not old else "" if new else "gone ", {})[layer] = new - old
-    where = (f"{kind}{list_first(list(by), NAMED)} ({format_signed(sum(by.values()))})"
-             for kind, by in kinds.items())  # fmt: skip
+    where = []
+    for kind, by in kinds.items():
+        where.append(f"{kind}{list_first(list(by), NAMED)} ({format_signed(sum(by.values()))})")
     return f"{start} to {after}, {change}: {'; '.join(where)}"
 
 

@@ -37,8 +37,8 @@ def to_csv(result: Answer) -> str:
 def layers_csv(result: Answer) -> str:
     """Every layer in a row of its own, as CSV text: the work that ran per framework; per counter its value, normalised, and the
     amounts to add to it to arrive at that work, in a column per cause that occurs; for a training step the work per phase, under
-    the run's convention and under the one that counts everything, also of what has work
-    there alone. An empty cell means that there is no amount."""
+    the run's convention and under the one that counts everything. A layer, loss or optimizer that only a phase has work of is a
+    row, too. An empty cell means that there is no amount."""
     frameworks = [t.framework for t in result.traces]
     counters = [x.counter for x in result.ledgers if x.normalised_total is not None]
     phased = _list_phases(result)

@@ -90,17 +90,7 @@ class Nested(StepCounter):
         entries = entries_of(self.log, self._after)
         sightings = tuple(self._sightings(list(recorder.ops.values()), recorder.renamed))
         notes = notes_of(sightings)
-        return Ledger(
-            COUNTER,
-            "torch",
-            MAC,
-            device,
-            versions,
-            self.log.total,
-            tuple(entries),
-            tuple(sightings),
-            notes=tuple(notes),
-        )
+        return Ledger(COUNTER, "torch", MAC, device, versions, self.log.total, entries, sightings, notes=notes)
 
     def _sightings(self, ops: list[Op], renamed: dict[str, str]) -> Iterator[Sighting]:
         """Each op with the lines of its calls; a gradient that is one of several has those of all of them."""

@@ -195,7 +195,7 @@ def graph_ledger(counter: str, model: TorchModel, analyze: Any, jit_analysis: An
     unsupported = dict(analysis.unsupported_ops())
     notes = (BOOKED_ON_MODEL % counter,) if scopes.hidden else ()
     return Ledger(
-        counter, "torch", MAC, model.device, numbers, total, tuple(entries), tuple(sightings), unsupported, tuple(notes)
+        counter, "torch", MAC, model.device, numbers, total, tuple(entries), tuple(sightings), unsupported, notes
     )
 
 

@@ -141,10 +141,10 @@ def verdict(claim: Claim, outcome: Mapping[str, Any] | None, wrong: str = "", kn
         return replace(found, reason=". ".join(filter(None, (_far(among, wanted), found.made))))
     fitting = tuple(one for one in known if any(c.what == one.what for c in matches))
     place = {one.what: number for number, one in enumerate(known)}
-    simple = {
-        rank: number for number, rank in enumerate(dict.fromkeys(c.rank for c in matches))
-    }  # the simplest comes first
-    best = min(matches, key=lambda c: (not _is_named_counter(c, claim), simple[c.rank], place.get(c.what, len(place))))
+    ranks = list(dict.fromkeys(c.rank for c in matches))  # the simplest reading's first
+    best = min(
+        matches, key=lambda c: (not _is_named_counter(c, claim), ranks.index(c.rank), place.get(c.what, len(place)))
+    )
     rivals = [c for c in among if c.rank <= best.rank]
     numbers = len({c.value for c in matches})
     state = State.CUT if cut else State.EXPLAINED
